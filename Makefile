@@ -1,0 +1,37 @@
+# The commands of the house. `make check` is what CI runs and what the README
+# tells a reader to run; it needs Go, make and git, and says what else it misses.
+
+# Seeds of the fault harness, time per fuzz target, and further arguments of the
+# benchmark (for example BENCH='-rounds 1 -json').
+SEEDS ?= 20000
+FUZZTIME ?= 10s
+BENCH ?=
+
+.PHONY: check test race seeds lint fuzz bench setup help
+
+check: ## everything that CI checks, each step with its duration
+	@BRAID_SEEDS=$(SEEDS) scripts/check.sh
+
+test: ## the tests, once
+	go test -shuffle=on ./...
+
+race: ## the tests under the race detector
+	go test -race -shuffle=on ./...
+
+seeds: ## the fault harness over SEEDS seeds
+	BRAID_SEEDS=$(SEEDS) go test ./transport/... -run '^TestSeeds' -count=1 -timeout 15m
+
+lint: ## golangci-lint, pinned in internal/tools
+	@scripts/check.sh lint
+
+fuzz: ## every fuzz target for FUZZTIME
+	@scripts/fuzz.sh $(FUZZTIME)
+
+bench: setup ## braid beside its peers, best of five
+	go -C bench run . $(BENCH)
+
+setup: ## the Debian packages that some tests and the benchmark use
+	@scripts/setup.sh
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,110 @@
+package tidy
+
+import "slices"
+
+// module is the path that marks an import as one of ours.
+const module = "github.com/braid-rdma/braid"
+
+// rootRoom is the name of the root package's room.
+const rootRoom = "braid"
+
+// A roomLaw says what the non-test files of one room may use.
+type roomLaw struct {
+	// rooms are the rooms of ours that may be imported, besides the room itself.
+	rooms []string
+
+	// deniedPackages are import paths that are forbidden together with
+	// everything below them; allowedPackages are exceptions from that.
+	deniedPackages  []string
+	allowedPackages []string
+
+	// thirdParty lists the path prefixes of foreign modules that may be
+	// imported; it is looked at only where core is set.
+	core       bool
+	thirdParty []string
+
+	// deterministic forbids reading the clock and the process-wide random
+	// source, so that a run is a function of its inputs.
+	deterministic bool
+
+	// sequential forbids the go statement.
+	sequential bool
+}
+
+// belowBraid are the rooms that the tools above the library may build on.
+var belowBraid = []string{
+	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "oob", "cm", "bundle", rootRoom, "internal",
+}
+
+// engineLaw is shared by the engines: they stand beside each other and none
+// may know another, or the transport could be used with only one of them.
+var engineLaw = roomLaw{
+	rooms:      []string{"verbs", "transport", "wire", "internal"},
+	core:       true,
+	thirdParty: []string{"golang.org/x/sys", "golang.org/x/net"},
+}
+
+// pureDenied are the standard packages that would let the outside world into
+// the state machine. A network address as a value is harmless, so the rooms
+// that use this list allow net/netip.
+var pureDenied = []string{
+	"net", "os", "sync", "context", "log", "syscall", "runtime", "crypto/rand", "io/ioutil", "testing", "C",
+}
+
+// law is the architecture: the table of docs/ARCHITECTURE.md in the form that
+// the test enforces.
+var law = map[string]roomLaw{
+	"wire": {
+		core:            true,
+		deniedPackages:  slices.Concat(pureDenied, []string{"io", "bufio", "time", "math/rand"}),
+		allowedPackages: []string{"net/netip"},
+		deterministic:   true,
+		sequential:      true,
+	},
+	"transport": {
+		rooms:           []string{"wire", "internal"},
+		core:            true,
+		deniedPackages:  pureDenied,
+		allowedPackages: []string{"net/netip"},
+		deterministic:   true,
+		sequential:      true,
+	},
+	"verbs": {
+		rooms:      []string{"transport", "wire", "internal"},
+		core:       true,
+		thirdParty: []string{"golang.org/x/sys", "golang.org/x/net"},
+	},
+
+	"udp":     engineLaw,
+	"ibverbs": engineLaw,
+	"sim": {
+		rooms:         engineLaw.rooms,
+		core:          true,
+		thirdParty:    engineLaw.thirdParty,
+		deterministic: true,
+	},
+
+	"oob":    {rooms: []string{"verbs", "wire", "internal"}},
+	"cm":     {rooms: []string{"verbs", "internal"}},
+	"bundle": {rooms: []string{"verbs", "internal"}},
+
+	// The root package may name udp because it is the default engine.
+	rootRoom: {rooms: []string{"verbs", "bundle", "cm", "udp", "internal"}},
+
+	"monitor":     {rooms: belowBraid},
+	"lab":         {rooms: belowBraid},
+	"experiments": {rooms: belowBraid},
+
+	"cmd":      {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
+	"examples": {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
+	"bench":    {rooms: belowBraid},
+
+	// Leaves hang below everything, so they import nothing of ours.
+	"internal": {},
+
+	// The network in memory is an engine for tests. It is no leaf, so no room
+	// has it in its list, and only test files can import it.
+	"internal/loopnet": engineLaw,
+
+	"scripts": {},
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs the programs that some tests and the benchmark use, where this is a
+# Debian-like system and we are root. Elsewhere it names what is missing and what
+# will be skipped for it. A missing program is never a failure.
+#
+# BRAID_NO_INSTALL=1 leaves the system as it is.
+set -euo pipefail
+
+# program:package:what is skipped without it
+wanted=(
+  "iperf3:iperf3:the TCP reference of make bench"
+  "tshark:tshark:the test that Wireshark decodes our packets"
+  "cc:gcc libc6-dev:the tests under the race detector"
+)
+
+missing_packages() {
+  local entry program package
+  for entry in "${wanted[@]}"; do
+    IFS=: read -r program package _ <<<"$entry"
+    command -v "$program" >/dev/null || echo "$package"
+  done
+}
+
+install_packages() {
+  export DEBIAN_FRONTEND=noninteractive
+  # One unreachable third-party list must not keep the others from being used.
+  timeout 180 apt-get -qq update >/dev/null 2>&1 ||
+    echo "setup: apt-get update had problems; trying to install all the same" >&2
+  # The list of packages is meant to be split into words.
+  # shellcheck disable=SC2086
+  timeout 600 apt-get -qq install --no-install-recommends -y $1 >/dev/null 2>&1 ||
+    echo "setup: apt-get could not install: $1" >&2
+}
+
+packages=$(missing_packages | tr '\n' ' ')
+if [[ -n $packages && -z ${BRAID_NO_INSTALL:-} && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+  echo "setup: installing $packages"
+  install_packages "$packages"
+fi
+
+for entry in "${wanted[@]}"; do
+  IFS=: read -r program package skipped <<<"$entry"
+  if ! command -v "$program" >/dev/null; then
+    echo "setup: WARNING: $program is missing (Debian: apt-get install $package); SKIPPED without it: $skipped" >&2
+  fi
+done

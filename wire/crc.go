@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// The ICRC is the CRC-32 of Ethernet. hash/crc32 computes it for the payload;
+// this file computes it for headers, because the standard function reaches its
+// machine code through a function value, which forces every buffer handed to it
+// onto the heap, and gains nothing on inputs this short.
+
+// crcTables are for eight bytes at a time: entry [i][v] is what the byte v does
+// to the CRC when i bytes follow it.
+var crcTables = buildCRCTables()
+
+func buildCRCTables() (t [8][256]uint32) {
+	t[0] = *crc32.IEEETable
+	for v := range 256 {
+		for i := 1; i < len(t); i++ {
+			before := t[i-1][v]
+			t[i][v] = before>>8 ^ t[0][byte(before)]
+		}
+	}
+	return t
+}
+
+// crcShort continues the CRC-32 crc over b, like [crc32.Update].
+func crcShort(crc uint32, b []byte) uint32 { return crcMasked(crc, b, 0) }
+
+// crcMasked does the same with bits of the first eight bytes, those in ones
+// (little-endian), taken as set. It has no effect on a b of fewer than eight.
+func crcMasked(crc uint32, b []byte, ones uint64) uint32 {
+	crc = ^crc
+	for ; len(b) >= 8; b = b[8:] {
+		word := (binary.LittleEndian.Uint64(b) | ones) ^ uint64(crc)
+		ones = 0
+		crc = crcTables[7][byte(word)] ^ crcTables[6][byte(word>>8)] ^
+			crcTables[5][byte(word>>16)] ^ crcTables[4][byte(word>>24)] ^
+			crcTables[3][byte(word>>32)] ^ crcTables[2][byte(word>>40)] ^
+			crcTables[1][byte(word>>48)] ^ crcTables[0][byte(word>>56)]
+	}
+	if len(b) >= 4 { // all headers are multiples of four bytes
+		word := binary.LittleEndian.Uint32(b) ^ crc
+		crc = crcTables[3][byte(word)] ^ crcTables[2][byte(word>>8)] ^
+			crcTables[1][byte(word>>16)] ^ crcTables[0][byte(word>>24)]
+		b = b[4:]
+	}
+	for _, v := range b {
+		crc = crc>>8 ^ crcTables[0][byte(crc)^v]
+	}
+	return ^crc
+}

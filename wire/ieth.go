@@ -1,0 +1,29 @@
+package wire
+
+import "encoding/binary"
+
+// IETH is the invalidate extended transport header: the remote key that the
+// receiver of a SEND with invalidate revokes.
+type IETH struct {
+	RKey uint32
+}
+
+// ParseIETH reads the header at the start of b.
+func ParseIETH(b []byte) (h IETH, rest []byte, err error) {
+	if len(b) < IETHLen {
+		return IETH{}, nil, ErrTruncated
+	}
+	h.load(b)
+	return h, b[IETHLen:], nil
+}
+
+// Append writes the header after b.
+func (h IETH) Append(b []byte) []byte {
+	b, space := extend(b, IETHLen)
+	h.put(space)
+	return b
+}
+
+func (h *IETH) load(b []byte) { h.RKey = binary.BigEndian.Uint32(b) }
+
+func (h *IETH) put(b []byte) { binary.BigEndian.PutUint32(b, h.RKey) }

@@ -1,0 +1,43 @@
+package wire
+
+import "encoding/binary"
+
+// RETH is the RDMA extended transport header: where a READ reads or a WRITE
+// writes. On an RC WRITE it stands in the first packet only; on an MP WRITE it
+// stands in every packet, with VA the address of that packet's own payload and
+// Length the bytes of the whole message.
+type RETH struct {
+	VA     uint64
+	RKey   uint32
+	Length uint32
+}
+
+// ParseRETH reads the header at the start of b.
+func ParseRETH(b []byte) (h RETH, rest []byte, err error) {
+	if len(b) < RETHLen {
+		return RETH{}, nil, ErrTruncated
+	}
+	h.load(b)
+	return h, b[RETHLen:], nil
+}
+
+// Append writes the header after b.
+func (h RETH) Append(b []byte) []byte {
+	b, space := extend(b, RETHLen)
+	h.put(space)
+	return b
+}
+
+func (h *RETH) load(b []byte) {
+	_ = b[RETHLen-1]
+	h.VA = binary.BigEndian.Uint64(b)
+	h.RKey = binary.BigEndian.Uint32(b[8:])
+	h.Length = binary.BigEndian.Uint32(b[12:])
+}
+
+func (h *RETH) put(b []byte) {
+	_ = b[RETHLen-1]
+	binary.BigEndian.PutUint64(b, h.VA)
+	binary.BigEndian.PutUint32(b[8:], h.RKey)
+	binary.BigEndian.PutUint32(b[12:], h.Length)
+}
