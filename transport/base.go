@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
+// base is what every kind of queue pair has: its attributes and state, its
+// queues, what it has to report.
+type base struct {
+	cfg    Config
+	attr   Attr
+	state  State
+	sq     sendQueue
+	rq     receives
+	done   fifo[Completion]
+	events fifo[Event]
+	count  Counters
+	// drained says that the event of this stay in SQD was raised. Whoever enters
+	// SQD clears it and calls retire, in case that nothing was outstanding.
+	drained bool
+}
+
+func newBase(cfg Config) (base, error) {
+	if err := cfg.check(); err != nil {
+		return base{}, err
+	}
+	depth, sge := cfg.RecvDepth, cfg.MaxRecvSGE
+	if cfg.Recv != nil {
+		// Claims from a shared queue are bounded by the messages in flight.
+		depth, sge = MaxQueueDepth, MaxSGE
+	}
+	own, err := NewReceiveQueue(depth, sge, cfg.PD)
+	if err != nil {
+		return base{}, err
+	}
+	return base{
+		cfg: cfg,
+		sq:  sendQueue{depth: cfg.SendDepth},
+		rq:  receives{own: own, shared: cfg.Recv},
+	}, nil
+}
+
+// Number is the queue pair's number.
+func (b *base) Number() wire.QPN { return b.cfg.Number }
+
+// State is the queue pair's state.
+func (b *base) State() State { return b.state }
+
+// Attr answers the attributes last set.
+func (b *base) Attr() Attr { return b.attr }
+
+// Counters answers the live counters.
+func (b *base) Counters() *Counters { return &b.count }
+
+// PostRecv offers memory for an incoming message. A queue pair with a shared
+// receive queue takes none of its own.
+func (b *base) PostRecv(_ Time, wr *RecvWR) error {
+	if b.state == Reset || b.cfg.Recv != nil {
+		return ErrState
+	}
+	if b.state == Err {
+		b.complete(Completion{ID: wr.ID, Status: WRFlushErr, Op: OpRecv})
+		return nil
+	}
+	return b.rq.own.Post(wr)
+}
+
+// postSend checks the state and queues the request. In the error state a
+// request is accepted and flushed at once, as the specification asks.
+func (b *base) postSend(wr *SendWR) error {
+	switch b.state {
+	case RTS, SQD:
+		return b.sq.post(&b.cfg, wr)
+	case Err, SQE:
+		b.complete(Completion{ID: wr.ID, Status: WRFlushErr, Op: wr.Op})
+		return nil
+	}
+	return fmt.Errorf("%w: %v", ErrState, b.state)
+}
+
+// complete queues a completion for PollCompletion.
+func (b *base) complete(c Completion) {
+	c.QPN = uint32(b.cfg.Number)
+	*b.done.push() = c
+}
+
+// raise queues an asynchronous event for PollEvent.
+func (b *base) raise(k EventKind, p Path) {
+	*b.events.push() = Event{Kind: k, QPN: uint32(b.cfg.Number), Path: p}
+}
+
+// PollCompletion yields the next completion.
+func (b *base) PollCompletion(c *Completion) bool {
+	if b.done.len() == 0 {
+		return false
+	}
+	*c = *b.done.pop()
+	return true
+}
+
+// PollEvent yields the next asynchronous event.
+func (b *base) PollEvent(e *Event) bool {
+	if b.events.len() == 0 {
+		return false
+	}
+	*e = *b.events.pop()
+	return true
+}
+
+// retire completes, in posting order, the requests at the head of the send
+// queue that are done. Unsignalled ones leave without a completion.
+func (b *base) retire() {
+	for b.sq.wqes.len() > 0 && b.sq.wqes.at(0).done {
+		w := b.sq.pop()
+		if b.cfg.SignalAll || w.Flags&Signaled != 0 {
+			b.complete(Completion{ID: w.ID, Op: w.Op, Bytes: w.length})
+		}
+	}
+	if b.state == SQD && b.sq.started == 0 && !b.drained {
+		b.drained = true
+		b.raise(EventSQDrained, 0)
+	}
+}
+
+// flush empties both queues: the first unfinished send gets status (Success
+// means none does), everything else is flushed. It runs once, on the way into
+// the error state.
+func (b *base) flush(status Status) {
+	for b.sq.wqes.len() > 0 {
+		w := b.sq.pop()
+		s := WRFlushErr
+		if status != Success {
+			s, status = status, Success
+		}
+		b.complete(Completion{ID: w.ID, Status: s, Op: w.Op})
+	}
+	for b.rq.own.wqes.len() > 0 {
+		w := b.rq.own.wqes.pop()
+		b.complete(Completion{ID: w.id, Status: WRFlushErr, Op: OpRecv})
+	}
+	if b.cfg.Recv != nil {
+		b.raise(EventQPLastWQEReached, 0)
+	}
+}
+
+// reset forgets everything that was posted, without completions (IBTA 10.3.1.1).
+func (b *base) reset() {
+	b.sq.wqes.clear()
+	b.sq.started = 0
+	b.rq.own.wqes.clear()
+	b.done.clear()
+	b.attr = Attr{}
+	b.state = Reset
+}
+
+// checkConnected checks the attributes that a connected queue pair needs to
+// become ready to receive.
+func (a *Attr) checkConnected() error {
+	switch {
+	case !ValidMTU(a.MTU):
+		return fmt.Errorf("%w: path MTU %d", ErrAttr, a.MTU)
+	case a.RemoteQPN > 0xffffff || a.SendPSN > wire.PSNMask || a.RecvPSN > wire.PSNMask:
+		return fmt.Errorf("%w: queue pair or packet number beyond 24 bits", ErrAttr)
+	case a.Reads < 0 || a.Reads > MaxReads || a.ReadsServed < 0 || a.ReadsServed > MaxReads:
+		return fmt.Errorf("%w: outstanding reads beyond %d", ErrAttr, MaxReads)
+	case a.Timeout > 31 || a.RetryCount > 7 || a.RNRRetry > 7 || a.MinRNRTimer > 31:
+		return fmt.Errorf("%w: timeout, retry or RNR value", ErrAttr)
+	case a.Window < 0 || a.Window > MaxTrackingSlots:
+		return fmt.Errorf("%w: window %d", ErrAttr, a.Window)
+	}
+	return nil
+}

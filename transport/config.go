@@ -1,0 +1,82 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Config is what a queue pair is created with and keeps for life.
+type Config struct {
+	Number     wire.QPN
+	PD         PD
+	SendDepth  int
+	RecvDepth  int
+	MaxSendSGE int
+	MaxRecvSGE int
+	MaxInline  int
+	SignalAll  bool          // every send completes with a completion
+	Recv       *ReceiveQueue // shared receive queue; nil: the queue pair has its own
+	Memory     Memory
+	Rand       *rand.Rand // seeded by the engine; not shared with another queue pair
+	MP         MPOptions  // MP only
+}
+
+// Attr is what Modify sets.
+type Attr struct {
+	MTU          int // path MTU
+	RemoteQPN    wire.QPN
+	SendPSN      wire.PSN
+	RecvPSN      wire.PSN
+	Reads        int   // initiator depth: READs and atomics outstanding towards the peer
+	ReadsServed  int   // responder resources: READs and atomics the peer may have outstanding
+	Timeout      uint8 // local ACK timeout: 4.096 µs · 2^Timeout; 0: never
+	RetryCount   uint8 // 0..7
+	RNRRetry     uint8 // 0..7; 7: for ever
+	MinRNRTimer  uint8 // code of the wait that we ask of a peer without receives
+	Window       int   // RC: packets in flight at most (what the peer's receiver can take); 0: default
+	QKey         uint32
+	Paths        int // MP: virtual paths to use
+	TrackedSlots int // MP: the peer's L
+}
+
+// Errors that posting and modifying answer at once, without side effects.
+var (
+	ErrState       = errors.New("queue pair is in the wrong state")
+	ErrQueueFull   = errors.New("work queue is full")
+	ErrTooManySGE  = errors.New("too many scatter-gather elements")
+	ErrTooLong     = errors.New("message is too long")
+	ErrInline      = errors.New("inline data not allowed or too long")
+	ErrOperation   = errors.New("operation not supported by this queue pair")
+	ErrAttr        = errors.New("attribute out of range")
+	ErrLocalAccess = errors.New("local memory lacks the right, or is deregistered")
+	ErrAtomicShape = errors.New("an atomic needs eight aligned local bytes")
+)
+
+func (c *Config) check() error {
+	switch {
+	case c.SendDepth < 1 || c.SendDepth > MaxQueueDepth:
+		return fmt.Errorf("%w: send depth %d", ErrAttr, c.SendDepth)
+	case c.Recv == nil && (c.RecvDepth < 1 || c.RecvDepth > MaxQueueDepth):
+		return fmt.Errorf("%w: receive depth %d", ErrAttr, c.RecvDepth)
+	case c.MaxSendSGE < 1 || c.MaxSendSGE > MaxSGE:
+		return fmt.Errorf("%w: send SGEs %d", ErrAttr, c.MaxSendSGE)
+	case c.Recv == nil && (c.MaxRecvSGE < 1 || c.MaxRecvSGE > MaxSGE):
+		return fmt.Errorf("%w: receive SGEs %d", ErrAttr, c.MaxRecvSGE)
+	case c.MaxInline < 0 || c.MaxInline > MaxInline:
+		return fmt.Errorf("%w: inline %d", ErrAttr, c.MaxInline)
+	case c.Memory == nil || c.Rand == nil:
+		return fmt.Errorf("%w: memory and random source are required", ErrAttr)
+	}
+	return nil
+}
+
+// ackTimeout is the local ACK timeout as a duration; 0 means never.
+func (a *Attr) ackTimeout() Time {
+	if a.Timeout == 0 {
+		return 0
+	}
+	return Time(4096) << min(a.Timeout, 31)
+}

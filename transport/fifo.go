@@ -1,0 +1,41 @@
+package transport
+
+// fifo is a growable ring. Capacity is a power of two and starts at zero, so
+// that an idle queue pair pays nothing; it never shrinks, so that a steady
+// state allocates nothing.
+type fifo[T any] struct {
+	items      []T
+	head, size int
+}
+
+func (f *fifo[T]) len() int { return f.size }
+
+// at is the i-th item from the oldest.
+func (f *fifo[T]) at(i int) *T { return &f.items[(f.head+i)&(len(f.items)-1)] }
+
+// push makes room for one more item and answers it. A reused slot keeps its
+// old content, so that slices inside it can be reused.
+func (f *fifo[T]) push() *T {
+	if f.size == len(f.items) {
+		f.grow()
+	}
+	f.size++
+	return f.at(f.size - 1)
+}
+
+func (f *fifo[T]) pop() *T {
+	t := f.at(0)
+	f.head = (f.head + 1) & (len(f.items) - 1)
+	f.size--
+	return t
+}
+
+func (f *fifo[T]) clear() { f.head, f.size = 0, 0 }
+
+func (f *fifo[T]) grow() {
+	items := make([]T, max(4, 2*len(f.items)))
+	for i := range f.size {
+		items[i] = *f.at(i)
+	}
+	f.items, f.head = items, 0
+}

@@ -1,0 +1,34 @@
+package transport
+
+// Everything has a limit; these are the ones of the transport, with reasons.
+const (
+	// MaxMessage is the longest message (IBTA: 2^31 bytes).
+	MaxMessage = 1 << 31
+	// MaxSGE bounds a scatter-gather list, so that a packet's span list is short.
+	MaxSGE = 16
+	// MaxInline bounds the bytes that a work request carries by value; beyond
+	// about a page, registering is cheaper than copying.
+	MaxInline = 1024
+	// MaxQueueDepth bounds the work requests of one queue (memory).
+	MaxQueueDepth = 1 << 15
+	// MaxReads bounds initiator depth and responder resources (IBTA: 8 bits;
+	// 16 is what RNICs offer).
+	MaxReads = 16
+	// MaxPaths bounds the virtual paths of a connection: more than the
+	// equal-cost paths of a datacenter, few enough for a table.
+	MaxPaths = 256
+	// MaxTrackingSlots bounds L, the packets that a receiver tracks out of
+	// order: half the range in which a 24-bit PSN can be compared is far above
+	// it, and the sender's record of a window of this size is 64 KiB.
+	MaxTrackingSlots = 4096
+	// MinMTU and MaxMTU bound the path MTU (IBTA: 256 to 4096).
+	MinMTU = 256
+	MaxMTU = 4096
+	// InfiniteRNRRetry is the RNR retry count that never runs out (IBTA).
+	InfiniteRNRRetry = 7
+)
+
+// ValidMTU says whether n is one of the five path MTUs.
+func ValidMTU(n int) bool {
+	return n >= MinMTU && n <= MaxMTU && n&(n-1) == 0
+}

@@ -1,0 +1,168 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// admit checks a packet against the protocol and the memory and answers where
+// its payload goes. A packet that breaks a rule is fatal only at the head of
+// the stream, where everything before it has arrived; ahead of it the packet
+// is dropped and will come again.
+func (m *MP) admit(s seq, p *Packet) Verdict {
+	op := p.Opcode.Base()
+	if !m.wellFormed(op, p) {
+		m.count.Malformed++
+		return m.deny(s, wire.NakInvalidRequest)
+	}
+	p.Spans = p.Spans[:0]
+	switch {
+	case op.IsSend():
+		return m.admitSend(s, op, p)
+	case op.IsWrite():
+		return m.admitWrite(s, op, p)
+	case op.IsReadResponse():
+		return m.admitReadResponse(p)
+	case op == wire.AtomicAcknowledge:
+		return m.admitAtomicResponse(p)
+	case op == wire.ReadRequest, op.IsAtomic():
+		return Done
+	}
+	m.count.Malformed++
+	return m.deny(s, wire.NakInvalidRequest)
+}
+
+// wellFormed checks opcode, position and payload length against each other.
+func (m *MP) wellFormed(op wire.Opcode, p *Packet) bool {
+	mtu := m.attr.MTU
+	if p.Length > mtu || op.Starts() != (p.MP.Offset == 0) {
+		return false
+	}
+	if !op.HasPayload() {
+		return true
+	}
+	if !op.Ends() {
+		return p.Length == mtu
+	}
+	return op.Starts() || p.Length > 0
+}
+
+// deny ends the connection when the offending packet is at the head.
+func (m *MP) deny(s seq, y wire.Syndrome) Verdict {
+	if s == m.in.nxt {
+		m.endWith(y, s)
+	}
+	return Drop
+}
+
+// endWith stops receiving for good. The refusal goes out when the responses
+// to earlier requests are delivered, so that those complete.
+func (m *MP) endWith(y wire.Syndrome, at seq) {
+	m.in.ending, m.in.fatal, m.in.fatalAt = true, y, at
+}
+
+// receiveFor finds the receive that a message consumes: its MSN counts such messages (§3.1).
+func (m *MP) receiveFor(s seq, p *Packet) *recvWQE {
+	ahead := wire.PSN(p.MP.MSN).Sub(wire.PSN(m.in.receives & wire.PSNMask))
+	if ahead < 0 || ahead > m.opt.Slots {
+		return nil
+	}
+	w := m.rq.at(ahead)
+	if w == nil {
+		m.refuse(wire.RNRSyndrome(m.attr.MinRNRTimer), s, s, p)
+	}
+	return w
+}
+
+func (m *MP) admitSend(s seq, op wire.Opcode, p *Packet) Verdict {
+	w := m.receiveFor(s, p)
+	if w == nil {
+		return Drop
+	}
+	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
+	if at+uint64(p.Length) > w.length {
+		if s == m.in.nxt {
+			m.complete(Completion{ID: w.id, Status: LocLenErr, Op: OpRecv})
+			m.rq.consume()
+		}
+		return m.deny(s, wire.NakInvalidRequest)
+	}
+	if anyInvalid(w.spans) {
+		if s == m.in.nxt {
+			m.complete(Completion{ID: w.id, Status: LocProtErr, Op: OpRecv})
+			m.rq.consume()
+		}
+		return m.deny(s, wire.NakRemoteOperational)
+	}
+	if p.Length == 0 {
+		return Done
+	}
+	p.Spans = appendSlice(p.Spans, w.spans, uint32(at), uint32(p.Length))
+	return Place
+}
+
+func (m *MP) admitWrite(s seq, op wire.Opcode, p *Packet) Verdict {
+	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
+	end := at + uint64(p.Length)
+	length := uint64(p.RETH.Length)
+	if length > MaxMessage || end > length || op.Ends() != (end == length) {
+		m.count.Malformed++
+		return m.deny(s, wire.NakInvalidRequest)
+	}
+	if op.HasImm() && m.receiveFor(s, p) == nil {
+		return Drop
+	}
+	if p.Length == 0 {
+		return Done
+	}
+	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, p.RETH.RKey, p.RETH.VA, uint32(p.Length), RemoteWrite)
+	if !ok {
+		m.count.AccessErrors++
+		return m.deny(s, wire.NakRemoteAccess)
+	}
+	p.Spans = append(p.Spans, span)
+	return Place
+}
+
+// awaitingRequest finds the READ or atomic that a response answers.
+func (m *MP) awaitingRequest(p *Packet) *sendWQE {
+	i := wire.PSN(p.MP.MSN).Sub(wire.PSN(m.out.answered & wire.PSNMask))
+	if i < 0 || i >= m.out.awaiting.len() {
+		return nil
+	}
+	return m.sq.byNumber(*m.out.awaiting.at(i))
+}
+
+func (m *MP) admitReadResponse(p *Packet) Verdict {
+	w := m.awaitingRequest(p)
+	if w == nil || w.Op != OpRead {
+		m.count.Malformed++
+		return Drop
+	}
+	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
+	end := at + uint64(p.Length)
+	if end > uint64(w.length) || p.Opcode.Ends() != (end == uint64(w.length)) {
+		m.count.Malformed++
+		m.fail(BadRespErr)
+		return Drop
+	}
+	if anyInvalid(w.Spans) {
+		m.fail(LocProtErr)
+		return Drop
+	}
+	if p.Length == 0 {
+		return Done
+	}
+	p.Spans = appendSlice(p.Spans, w.Spans, uint32(at), uint32(p.Length))
+	return Place
+}
+
+func (m *MP) admitAtomicResponse(p *Packet) Verdict {
+	w := m.awaitingRequest(p)
+	if w == nil || !w.Op.isAtomic() {
+		m.count.Malformed++
+		return Drop
+	}
+	if anyInvalid(w.Spans) {
+		m.fail(LocProtErr)
+		return Drop
+	}
+	return Done
+}

@@ -1,0 +1,125 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// buildData fills p with packet s of the stream. It answers false when the
+// memory of the message is gone; the queue pair is then in the error state.
+func (m *MP) buildData(now Time, s seq, path Path, again bool, p *Packet) bool {
+	msg := m.out.find(s)
+	offset := uint32(s - msg.first)
+	p.Spans = p.Spans[:0]
+	p.Length = 0
+	p.Path = path
+	p.BTH = wire.BTH{PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: s.psn()}
+	p.MP = wire.MPData{ReTx: again, Sync: msg.sync, Path: uint16(path), MSN: msg.msn, Offset: offset, SentAt: now.stamp()}
+	switch msg.kind {
+	case outReadResponse:
+		if msg.span.Region != nil && msg.span.Region.Invalid {
+			m.refuseResponse(msg)
+			return false
+		}
+		m.buildReadResponse(msg, offset, p)
+	case outAtomicResponse:
+		p.Opcode = wire.MPBit | wire.AtomicAcknowledge
+		p.AtomicAck.Original = msg.value
+	default:
+		w := m.sq.byNumber(msg.number)
+		if w == nil || anyInvalid(w.Spans) {
+			m.fail(LocProtErr)
+			return false
+		}
+		m.buildRequest(w, msg, offset, p)
+	}
+	p.Pad = uint8(-p.Length & 3)
+	return true
+}
+
+// segment answers where packet offset of a message begins and how long it is.
+func (m *MP) segment(length, offset uint32) (at, n uint32) {
+	mtu := uint32(m.attr.MTU)
+	at = offset * mtu
+	return at, min(mtu, length-at)
+}
+
+func (m *MP) buildReadResponse(msg *outMessage, offset uint32, p *Packet) {
+	at, n := m.segment(msg.length, offset)
+	p.Opcode = wire.MPBit | position(offset, msg.packets).readResponse()
+	p.Length = int(n)
+	if n > 0 {
+		p.Spans = append(p.Spans, Span{msg.span.Region, msg.span.Offset + uint64(at), n})
+	}
+}
+
+func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet) {
+	switch {
+	case w.Op == OpRead:
+		p.Opcode = wire.MPBit | wire.ReadRequest
+		p.RETH = wire.RETH{VA: w.RemoteAddr, RKey: w.RKey, Length: w.length}
+		return
+	case w.Op.isAtomic():
+		p.Opcode = wire.MPBit | wire.FetchAdd
+		if w.Op == OpCompareSwap {
+			p.Opcode = wire.MPBit | wire.CompareSwap
+		}
+		p.AtomicETH = wire.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey, SwapAdd: w.SwapAdd, Compare: w.Compare}
+		return
+	}
+	at, n := m.segment(w.length, offset)
+	pos := position(offset, msg.packets)
+	p.Length = int(n)
+	p.Spans = appendSlice(p.Spans, w.Spans, at, n)
+	p.Solicited = pos.ends() && w.Flags&Solicited != 0
+	p.Imm = wire.ImmDt(w.Imm)
+	if w.Op.isSend() {
+		p.Opcode = wire.MPBit | pos.send(w.Op)
+		p.IETH.RKey = w.RKey
+		return
+	}
+	p.Opcode = wire.MPBit | pos.write(w.Op)
+	// §3.1: every WRITE packet carries the address of its own data.
+	p.RETH = wire.RETH{VA: w.RemoteAddr + uint64(at), RKey: w.RKey, Length: w.length}
+}
+
+// place is the position of a packet in its message.
+type place uint8
+
+const (
+	placeFirst place = iota
+	placeMiddle
+	placeLast
+	placeOnly
+)
+
+func position(offset, packets uint32) place {
+	switch {
+	case packets == 1:
+		return placeOnly
+	case offset == 0:
+		return placeFirst
+	case offset == packets-1:
+		return placeLast
+	}
+	return placeMiddle
+}
+
+func (p place) ends() bool { return p >= placeLast }
+
+var (
+	sendOpcodes = [3][4]wire.Opcode{
+		OpSend:    {wire.SendFirst, wire.SendMiddle, wire.SendLast, wire.SendOnly},
+		OpSendImm: {wire.SendFirst, wire.SendMiddle, wire.SendLastImm, wire.SendOnlyImm},
+		OpSendInv: {wire.SendFirst, wire.SendMiddle, wire.SendLastInv, wire.SendOnlyInv},
+	}
+	writeOpcodes    = [4]wire.Opcode{wire.WriteFirst, wire.WriteMiddle, wire.WriteLast, wire.WriteOnly}
+	writeImmOpcodes = [4]wire.Opcode{wire.WriteFirst, wire.WriteMiddle, wire.WriteLastImm, wire.WriteOnlyImm}
+	readOpcodes     = [4]wire.Opcode{wire.ReadResponseFirst, wire.ReadResponseMiddle, wire.ReadResponseLast, wire.ReadResponseOnly}
+)
+
+func (p place) send(op Op) wire.Opcode    { return sendOpcodes[op][p] }
+func (p place) readResponse() wire.Opcode { return readOpcodes[p] }
+func (p place) write(op Op) wire.Opcode {
+	if op == OpWriteImm {
+		return writeImmOpcodes[p]
+	}
+	return writeOpcodes[p]
+}

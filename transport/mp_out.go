@@ -1,0 +1,166 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// Each direction of an MP connection is one reliable stream of packets that
+// carries requests and responses alike. A READ response is thus spread, paced
+// and recovered like any data, and an atomic is executed once because its
+// request is delivered once.
+
+// outKind is the kind of an outgoing message.
+type outKind uint8
+
+const (
+	outRequest outKind = iota
+	outReadResponse
+	outAtomicResponse
+)
+
+// outMessage is a message that has a place in the stream, or waits for one.
+type outMessage struct {
+	kind    outKind
+	sync    bool
+	first   seq
+	packets uint32
+	length  uint32
+	msn     uint32
+	number  uint64 // outRequest: its number in the send queue
+	span    Span   // outReadResponse: what is read
+	value   uint64 // outAtomicResponse: the value before the operation
+	asked   seq    // responses: the request, in the peer's stream
+}
+
+// outStream is the sending side of the stream.
+type outStream struct {
+	una, nxt seq // snd_una, snd_nxt (MP-RDMA §3.2)
+	end      seq // one beyond the last packet of the last message that has begun
+	// messages have begun and are not wholly acknowledged, in order.
+	messages fifo[outMessage]
+	// responses wait to begin; they go before requests, which depend on them.
+	responses fifo[outMessage]
+	// unfinishedResponses counts responses in both queues.
+	unfinishedResponses int
+	receives            uint32 // messages so far that consume a receive at the peer
+	reads               uint32 // READs and atomics so far
+	awaiting            fifo[uint64]
+	answered            uint32 // READs and atomics answered so far: the number of awaiting's oldest
+	lastSent            Time
+}
+
+func (o *outStream) start(p wire.PSN) {
+	*o = outStream{una: firstSeq(p), nxt: firstSeq(p), end: firstSeq(p)}
+}
+
+// midMessage says whether a message has begun whose packets are not all sent.
+func (o *outStream) midMessage() bool { return o.nxt < o.end }
+
+// begin gives a message its place in the stream.
+func (o *outStream) begin(m outMessage) {
+	m.first = o.end
+	o.end += seq(m.packets)
+	*o.messages.push() = m
+}
+
+// find answers the message that packet s belongs to.
+func (o *outStream) find(s seq) *outMessage {
+	lo, hi := 0, o.messages.len()
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if o.messages.at(mid).first <= s {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return o.messages.at(lo)
+}
+
+// current is the message that the next new packet belongs to.
+func (o *outStream) current() *outMessage { return o.messages.at(o.messages.len() - 1) }
+
+// beginNext lets the next message begin: responses first, then requests in the
+// order of posting, each when its conditions hold.
+func (m *MP) beginNext(now Time) bool {
+	o := &m.out
+	if o.responses.len() > 0 {
+		o.begin(*o.responses.pop())
+		return true
+	}
+	if m.state != RTS || !m.sq.pending() {
+		return false
+	}
+	w := m.sq.wqes.at(m.sq.started)
+	if !m.mayBegin(now, w) {
+		return false
+	}
+	msg := outMessage{kind: outRequest, number: m.sq.retired + uint64(m.sq.started), length: w.length, packets: 1}
+	msg.sync = w.Flags&Synchronise != 0
+	switch {
+	case w.Op.awaitsResponse():
+		msg.msn = o.reads & wire.PSNMask
+		o.reads++
+		*o.awaiting.push() = msg.number
+	default:
+		msg.packets = packetsFor(w.length, m.attr.MTU)
+		msg.msn = o.receives & wire.PSNMask
+		if w.Op.consumesReceive() {
+			o.receives++
+		}
+	}
+	w.started, w.psn = true, o.end.psn()
+	m.sq.started++
+	o.begin(msg)
+	return true
+}
+
+// mayBegin checks what may hold a request back: fence, initiator depth and
+// the delay of a synchronise operation.
+func (m *MP) mayBegin(now Time, w *sendWQE) bool {
+	reads := m.out.awaiting.len()
+	if w.Flags&(Fence|Synchronise) != 0 && reads > 0 {
+		return false
+	}
+	if w.Op.awaitsResponse() && reads >= m.attr.Reads {
+		return false
+	}
+	if w.Flags&Synchronise != 0 && m.out.una < m.out.nxt {
+		return m.syncDue(now, m.out.lastSent)
+	}
+	return true
+}
+
+// hasNew says whether there is new data that could be sent now or soon.
+func (m *MP) hasNew() bool {
+	return m.out.midMessage() || m.out.responses.len() > 0 || m.state == RTS && m.sq.pending()
+}
+
+// acknowledged moves snd_una and finishes the messages that it passes.
+func (m *MP) acknowledged(to seq) {
+	o := &m.out
+	from := o.una
+	m.recover.advanced(from, to)
+	o.una = to
+	for o.messages.len() > 0 {
+		msg := o.messages.at(0)
+		if msg.first+seq(msg.packets) > to {
+			break
+		}
+		if msg.kind != outRequest {
+			o.unfinishedResponses--
+		} else if w := m.sq.byNumber(msg.number); w != nil && !w.Op.awaitsResponse() {
+			w.done = true
+		}
+		o.messages.pop()
+	}
+	m.retire()
+}
+
+// answeredRead finishes the oldest READ or atomic.
+func (m *MP) answeredRead() {
+	n := *m.out.awaiting.pop()
+	m.out.answered++
+	if w := m.sq.byNumber(n); w != nil {
+		w.done = true
+	}
+	m.retire()
+}

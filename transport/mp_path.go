@@ -1,0 +1,25 @@
+package transport
+
+// mpPath is what the sender keeps about one virtual path: counters for people,
+// and what selective retransmission and the retirement of paths need. The
+// paper's own mechanisms use none of it.
+type mpPath struct {
+	PathCounters
+	sentOrder  uint32          // transmissions on this path so far
+	ackedOrder uint32          // the latest of them known to have arrived
+	flight     fifo[pathEntry] // transmissions in order, with stale ones in between
+	lastLoss   Time
+	probeAt    Time // when the next probe of a retired path is due
+	probeWait  Time // how long the last probe was given
+	probeNext  bool // the next probe follows a good one
+	probesGood int  // probes of this retirement that came back
+	retiredAt  Time
+	retiredFor uint8 // retirements in quick succession: each doubles the wait
+}
+
+// pathEntry names one transmission: it is stale once the packet's record has
+// moved on.
+type pathEntry struct {
+	at    seq
+	order uint32
+}

@@ -1,0 +1,156 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// inStream is the receiving side of the stream (§3.3.1).
+type inStream struct {
+	nxt      seq // rcv_nxt: the head of the bitmap
+	slots    bitmap
+	tails    fifo[tailRecord] // what to do when the head reaches a tail with completion, in order
+	receives uint32           // receives consumed so far
+	ahead    int              // packets accepted ahead of the head
+	fatal    wire.Syndrome    // why the connection ends, once the responses owed are delivered
+	fatalAt  seq
+	ending   bool
+	dead     bool // the refusal was sent; it is repeated for every further packet
+}
+
+// tailRecord is the last packet of a message that needs an action.
+type tailRecord struct {
+	at        seq
+	opcode    wire.Opcode // base
+	solicited bool
+	bytes     uint32
+	imm       uint32
+	rkey      uint32 // SEND with invalidate; READ and atomics
+	va        uint64
+	a, b      uint64 // atomics: operands; response: a is the result
+}
+
+// handleData takes a data packet. The payload of an accepted packet goes
+// straight to its place in memory, in order or not (§3.4).
+func (m *MP) handleData(p *Packet) Verdict {
+	s := extend(p.PSN, m.in.nxt)
+	if m.in.ending {
+		return Drop
+	}
+	if s < m.in.nxt || s < m.in.nxt+seq(m.opt.Slots) && m.in.slots.at(s) != empty {
+		return m.duplicate(s, p)
+	}
+	if s >= m.in.nxt+seq(m.opt.Slots) {
+		// §3.3.2: beyond the bitmap the packet is dropped; §3.5: a NACK tells the
+		// PSN of the packet that is missing.
+		m.count.OutOfSequence++
+		m.refuse(wire.NakPSNSequence, m.in.nxt, s, p)
+		return Drop
+	}
+	if p.MP.Sync && m.in.nxt+seq(p.MP.Offset) < s {
+		// §3.4: a synchronise operation updates memory only after all previous
+		// operations; the receiver drops an early one and sends a NACK.
+		m.count.EarlySynchronise++
+		m.refuse(wire.NakEarlySynchronise, s, s, p)
+		return Drop
+	}
+	verdict := m.admit(s, p)
+	if verdict == Drop {
+		return Drop
+	}
+	m.count.PacketsReceived++
+	m.count.BytesReceived += uint64(p.Length)
+	if p.Marked {
+		m.count.ECNMarked++
+	}
+	m.owe(s, p)
+	m.record(s, p)
+	return verdict
+}
+
+// duplicate acknowledges again what had arrived: the first acknowledgement may be lost.
+func (m *MP) duplicate(s seq, p *Packet) Verdict {
+	if m.in.nxt > s+2*MaxTrackingSlots {
+		m.count.Stale++
+		return Drop
+	}
+	m.count.DuplicateRequest++
+	m.owe(s, p)
+	return Done
+}
+
+// record marks the packet's slot and lets the head move. In order, it does
+// not touch the bitmap at all.
+func (m *MP) record(s seq, p *Packet) {
+	op := p.Opcode.Base()
+	needsAction := op.Ends() && (op.IsSend() || op.HasImm() || op == wire.ReadRequest || op.IsAtomic() || op.IsReadResponse() || op == wire.AtomicAcknowledge)
+	if s == m.in.nxt {
+		if needsAction && !m.deliver(m.tailOf(s, p)) {
+			return
+		}
+		m.in.nxt++
+		m.drain()
+		return
+	}
+	m.count.OOOAccepted++
+	m.count.MaxOutOfOrder = max(m.count.MaxOutOfOrder, uint64(s-m.in.nxt))
+	m.in.ahead++
+	switch {
+	case needsAction:
+		m.in.slots.set(s, tailCompletion)
+		m.in.insertTail(m.tailOf(s, p))
+	case op.Ends():
+		m.in.slots.set(s, tail)
+	default:
+		m.in.slots.set(s, received)
+	}
+}
+
+// drain moves the head over everything that has arrived. The paper moves it
+// message by message; packet by packet a message may be longer than L.
+func (m *MP) drain() {
+	for m.in.ahead > 0 {
+		v := m.in.slots.at(m.in.nxt)
+		if v == empty {
+			return
+		}
+		m.in.slots.set(m.in.nxt, empty)
+		m.in.ahead--
+		if v == tailCompletion && !m.deliver(*m.in.tails.pop()) {
+			return
+		}
+		m.in.nxt++
+	}
+}
+
+// insertTail keeps the records in the order of the stream; most come in order.
+func (in *inStream) insertTail(t tailRecord) {
+	in.tails.push()
+	i := in.tails.len() - 1
+	for ; i > 0 && in.tails.at(i-1).at > t.at; i-- {
+		*in.tails.at(i) = *in.tails.at(i - 1)
+	}
+	*in.tails.at(i) = t
+}
+
+// tailOf keeps what the action at the head will need.
+func (m *MP) tailOf(s seq, p *Packet) tailRecord {
+	t := tailRecord{at: s, opcode: p.Opcode.Base(), solicited: p.Solicited, imm: uint32(p.Imm)}
+	switch op := t.opcode; {
+	case op.IsSend():
+		t.bytes = p.MP.Offset*uint32(m.attr.MTU) + uint32(p.Length)
+		t.rkey = p.IETH.RKey
+	case op.IsWrite():
+		t.bytes = p.RETH.Length
+	case op == wire.ReadRequest:
+		t.bytes, t.va, t.rkey = p.RETH.Length, p.RETH.VA, p.RETH.RKey
+		t.imm = p.MP.MSN
+	case op == wire.AtomicAcknowledge:
+		t.a = p.AtomicAck.Original
+	case op.IsAtomic():
+		t.va, t.rkey = p.AtomicETH.VA, p.AtomicETH.RKey
+		t.a, t.b = p.AtomicETH.SwapAdd, 0
+		if op == wire.CompareSwap {
+			t.a, t.b = p.AtomicETH.Compare, p.AtomicETH.SwapAdd
+		}
+		t.imm = p.MP.MSN
+	}
+	return t
+}

@@ -1,0 +1,145 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// Retiring paths goes beyond the paper, whose lossy paths merely lose their
+// ACK clock: a path that loses while others do not is taken out of use at
+// once and probed before it is used again. Loss on all paths is congestion,
+// and retires none.
+
+const (
+	// firstProbeWait is the first wait of a retired path; each further one doubles.
+	firstProbeWait = 2 * Millisecond
+	// longestProbeWait bounds the doubling: a restored path is back within a fraction of a second.
+	longestProbeWait = 100 * Millisecond
+	// probesToRestore is how many probes in a row must come back.
+	probesToRestore = 3
+	// calmTime is how long a path must behave before its record is forgotten.
+	calmTime = Second
+)
+
+// pathLost hears that packets of a path were judged lost.
+func (m *MP) pathLost(now Time, p Path, silent bool) {
+	path := &m.paths[p]
+	m.policy.Feedback(p, Nacked, 0)
+	alone := silent || m.othersCalm(now, p)
+	path.lastLoss = now
+	if !m.opt.RetirePaths || path.Retired || !alone || m.pathsInUse() == 1 {
+		return
+	}
+	path.Retired = true
+	path.probesGood = 0
+	if now-path.retiredAt > calmTime {
+		path.retiredFor = 0
+	}
+	path.retiredAt = now
+	path.probeWait = min(firstProbeWait<<path.retiredFor, longestProbeWait)
+	path.retiredFor = min(path.retiredFor+1, 6)
+	path.probeAt = now + path.probeWait
+	m.policy.SetUsable(p, false)
+	m.count.PathsRetired++
+	m.raise(EventPathRetired, p)
+	m.armProbe()
+}
+
+// othersCalm says whether some other path in use has not lost lately.
+func (m *MP) othersCalm(now Time, p Path) bool {
+	recent := now - 4*m.rtt.smoothed()
+	for i := range m.paths {
+		q := &m.paths[i]
+		if Path(i) != p && !q.Retired && q.Sent > 0 && (q.lastLoss == 0 || q.lastLoss < recent) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *MP) pathsInUse() int {
+	n := 0
+	for i := range m.paths {
+		if !m.paths[i].Retired {
+			n++
+		}
+	}
+	return n
+}
+
+// armProbe sets the timer for the earliest probe.
+func (m *MP) armProbe() {
+	m.timers.disarm(timerProbe)
+	for i := range m.paths {
+		if q := &m.paths[i]; q.Retired && (!m.timers.armed(timerProbe) || q.probeAt < m.timers.deadlineOf(timerProbe)) {
+			m.timers.arm(timerProbe, q.probeAt)
+		}
+	}
+}
+
+// pollProbe yields the probe of a retired path that is due.
+func (m *MP) pollProbe(now Time, p *Packet) bool {
+	if !m.probeDue || !m.state.sends() {
+		return false
+	}
+	for i := range m.paths {
+		q := &m.paths[i]
+		if !q.Retired || q.probeAt > now {
+			continue
+		}
+		if !q.probeNext {
+			// The answer to the previous probe is overdue.
+			q.probesGood = 0
+			q.probeWait = min(2*q.probeWait, longestProbeWait)
+		}
+		q.probeNext = false
+		q.probeAt = now + q.probeWait
+		m.buildProbe(now, Path(i), p)
+		return true
+	}
+	m.probeDue = false
+	m.armProbe()
+	return false
+}
+
+func (m *MP) buildProbe(now Time, path Path, p *Packet) {
+	m.count.Probes++
+	p.Spans, p.Length, p.Path = p.Spans[:0], 0, path
+	p.BTH = wire.BTH{Opcode: wire.MPProbe, PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: m.out.nxt.psn()}
+	p.MP = wire.MPData{Path: uint16(path), SentAt: now.stamp()}
+}
+
+// handleProbeAck hears that a probe came back: the next one goes at once, and
+// after enough of them the path is in use again.
+func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
+	if int(p.Ack.Path) >= len(m.paths) {
+		m.count.Stale++
+		return Drop
+	}
+	q := &m.paths[p.Ack.Path]
+	if !q.Retired {
+		return Done
+	}
+	if q.probesGood++; q.probesGood >= probesToRestore {
+		m.restore(now, Path(p.Ack.Path))
+		return Done
+	}
+	q.probeAt, q.probeNext = now, true
+	m.probeDue = true
+	return Done
+}
+
+func (m *MP) restore(now Time, p Path) {
+	q := &m.paths[p]
+	q.Retired = false
+	q.retiredAt, q.lastLoss = now, 0
+	m.policy.SetUsable(p, true)
+	m.count.PathsRestored++
+	m.raise(EventPathRestored, p)
+	m.armProbe()
+}
+
+// pathArrived hears that a packet of a path arrived.
+func (m *MP) pathArrived(now Time, p Path) {
+	q := &m.paths[p]
+	if q.retiredFor > 0 && !q.Retired && now-q.retiredAt > calmTime {
+		q.retiredFor = 0
+	}
+}

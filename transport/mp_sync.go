@@ -1,0 +1,41 @@
+package transport
+
+// syncDelay is §3.4: Δt = α·Δ/(cwnd/RTT), slightly more than the largest delay
+// difference among the paths in use.
+func (m *MP) syncDelay() Time {
+	return Time(m.opt.Alpha * float64(m.opt.Delta) * float64(m.rtt.smoothed()) / max(1, m.control.Window()))
+}
+
+// syncDue says whether a synchronise operation may go, the last packet before
+// it having been sent at `since`. If not, the timer is set for when it may.
+// The delay is optimistic: the receiver refuses what still comes too early.
+func (m *MP) syncDue(now, since Time) bool {
+	due := max(since+m.syncDelay(), m.syncHold)
+	if now >= due {
+		return true
+	}
+	m.timers.arm(timerSync, due)
+	return false
+}
+
+// syncRefused hears that the receiver dropped a packet of a synchronise
+// operation because earlier ones are missing: its message waits once more.
+func (m *MP) syncRefused(now Time, s seq) {
+	m.count.EarlySynchronise++
+	if s < m.out.una || s >= m.out.nxt {
+		return
+	}
+	m.syncHold = now + max(m.syncDelay(), m.rtt.smoothed()/2)
+	m.recover.nacked(s, s)
+}
+
+// mayResend says whether packet s can be sent again now. Packets of a
+// synchronise operation wait while something before the operation is missing.
+func (m *MP) mayResend(now Time, s seq) bool {
+	msg := m.out.find(s)
+	if !msg.sync || m.out.una >= msg.first || now >= m.syncHold {
+		return true
+	}
+	m.timers.arm(timerSync, m.syncHold)
+	return false
+}

@@ -1,0 +1,139 @@
+package transport
+
+// Timers of an MP queue pair.
+type mpTimer uint8
+
+const (
+	timerRTO   mpTimer = iota // nothing acknowledged for too long
+	timerEarly                // the tail may be lost (§3.5, after FUSO)
+	timerBurst                // window open, nothing released (§3.5)
+	timerSync                 // a synchronise operation waits (§3.4)
+	timerRNR                  // the peer had no receive
+	timerProbe                // a retired path is to be tried
+)
+
+// armRTO starts the retransmission timer; it doubles with each timeout in a row.
+func (m *MP) armRTO(now Time) {
+	rto := max(m.rtt.late(), m.opt.MinRTO)
+	if most := m.attr.ackTimeout(); most > 0 {
+		rto = min(rto, max(most, m.opt.MinRTO))
+	}
+	m.timers.arm(timerRTO, now+rto<<min(m.retries, 10))
+}
+
+// progress restarts the retransmission timer after news, or stops it when
+// nothing is outstanding.
+func (m *MP) progress(now Time) {
+	m.retries, m.rnrRetries, m.earlyTries = 0, 0, 0
+	if m.out.una == m.out.nxt {
+		m.timers.disarm(timerRTO)
+		m.timers.disarm(timerEarly)
+		return
+	}
+	m.armRTO(now)
+	m.timers.disarm(timerEarly)
+	m.armEarly(now)
+}
+
+// maxEarlyTries bounds how often the tail is sent again before the
+// retransmission timeout takes over.
+const maxEarlyTries = 3
+
+// armEarly starts the timer that sends the tail again when there is no new
+// data (§3.5): a lost tail then costs a few round trips, not a timeout.
+func (m *MP) armEarly(now Time) {
+	if m.timers.armed(timerEarly) || m.earlyTries >= maxEarlyTries || m.out.una == m.out.nxt {
+		return
+	}
+	m.timers.arm(timerEarly, now+m.earlyAge()<<m.earlyTries)
+}
+
+func (m *MP) earlyAge() Time {
+	return max(Time(m.opt.EarlyRetransmit*float64(m.rtt.smoothed())), m.rtt.late(), 1)
+}
+
+// sendEarly sends the oldest unacknowledged packet again as if it were new
+// data, if it is old enough.
+func (m *MP) sendEarly(now Time, p *Packet) bool {
+	if m.earlyTries >= maxEarlyTries {
+		return false
+	}
+	s, sentAt, ok := m.recover.oldest()
+	if !ok || !m.mayResend(now, s) {
+		return false
+	}
+	if due := sentAt + m.earlyAge()<<m.earlyTries; now < due {
+		m.timers.arm(timerEarly, due)
+		return false
+	}
+	m.earlyTries++
+	m.count.EarlyRetransmits++
+	m.timers.disarm(timerEarly)
+	return m.sendAgain(now, s, p)
+}
+
+// HandleTimeout runs the timers that are due.
+func (m *MP) HandleTimeout(now Time) {
+	if m.timers.expired(timerRNR, now) {
+		m.resumeAfterRNR(now)
+	}
+	if m.timers.expired(timerBurst, now) {
+		m.releaseAll()
+	}
+	if m.timers.expired(timerEarly, now) {
+		// What is sent early may open a closed clock; the window still binds it.
+		m.released = max(m.released, min(1, m.awnd()))
+	}
+	m.timers.expired(timerSync, now) // PollTransmit looks again
+	if m.timers.expired(timerProbe, now) {
+		m.probeDue = true
+	}
+	if m.timers.expired(timerRTO, now) {
+		m.timedOut(now)
+	}
+}
+
+// timedOut is the retransmission timeout (§3.5): everything unacknowledged is
+// sent again, until the retry count is used up.
+func (m *MP) timedOut(now Time) {
+	if m.out.una == m.out.nxt || !m.state.sends() {
+		return
+	}
+	m.count.LocalAckTimeoutErr++
+	if m.attr.Timeout != 0 && m.retries >= int(m.attr.RetryCount) {
+		m.fail(RetryExcErr)
+		return
+	}
+	m.retries++
+	m.earlyTries = 0
+	m.recover.timedOut(now)
+	m.control.OnTimeout()
+	for p := range m.paths {
+		m.policy.Feedback(Path(p), TimedOut, 0)
+	}
+	m.releaseAll()
+	m.armRTO(now)
+}
+
+// peerNotReady hears an RNR NAK for packet s: everything from it on waits.
+func (m *MP) peerNotReady(now Time, s seq, wait Time) {
+	m.count.RNRNaksReceived++
+	if m.timers.armed(timerRNR) || s < m.out.una || s >= m.out.nxt {
+		return
+	}
+	if m.attr.RNRRetry != InfiniteRNRRetry && m.rnrRetries >= int(m.attr.RNRRetry) {
+		m.count.RNRNakRetryErr++
+		m.fail(RNRRetryExcErr)
+		return
+	}
+	m.rnrRetries++
+	m.recover.rewind(s)
+	m.timers.arm(timerRNR, now+wait)
+	m.timers.disarm(timerRTO)
+	m.timers.disarm(timerEarly)
+}
+
+func (m *MP) resumeAfterRNR(now Time) {
+	m.releaseAll()
+	m.armRTO(now)
+}

@@ -1,0 +1,59 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// Path is a virtual path: the index of a UDP source port (MP-RDMA §3.1).
+type Path uint16
+
+// Packet is one packet on its way between a queue pair and an engine. The
+// engine owns it and reuses it; Spans is appended to a slice of length zero.
+type Packet struct {
+	wire.Headers
+	Path   Path   // transmit: the path to use; receive: the path that it came by, as the MP header says
+	Length int    // payload bytes, without pad
+	Spans  []Span // transmit: where the payload is; receive, after Place: where it goes
+	Marked bool   // receive: the network marked it (ECN CE)
+
+	// Datagrams only: destination handle on transmit, source handle on receive.
+	AH uint32
+}
+
+// Verdict is what HandlePacket asks the engine to do with the payload.
+type Verdict uint8
+
+const (
+	// Drop: the packet was refused and has no further effect.
+	Drop Verdict = iota
+	// Done: the packet was processed; there is no payload to move.
+	Done
+	// Place: copy the payload into the packet's Spans.
+	Place
+)
+
+// QP is a queue pair as an engine drives it.
+type QP interface {
+	Number() wire.QPN
+	State() State
+	// Modify moves the queue pair to a state; attr carries what that transition
+	// needs and may be nil where it needs nothing.
+	Modify(now Time, to State, attr *Attr) error
+	Attr() Attr
+
+	PostSend(now Time, wr *SendWR) error
+	PostRecv(now Time, wr *RecvWR) error
+
+	HandlePacket(now Time, p *Packet) Verdict
+	HandleTimeout(now Time)
+
+	PollTransmit(now Time, p *Packet) bool
+	PollCompletion(c *Completion) bool
+	PollEvent(e *Event) bool
+	Timeout() Time
+
+	// SetWindow tells how many packets the engine can take for this queue pair
+	// before it must have run; MP advertises it in every acknowledgement.
+	SetWindow(packets int)
+	Counters() *Counters
+	// Paths answers the statistics of each virtual path, by index; empty unless MP.
+	Paths() []PathCounters
+}

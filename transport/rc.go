@@ -1,0 +1,169 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// RC is a queue pair of the reliable connection service, as the InfiniBand
+// specification defines it (IBTA vol. 1, 9.7): what it puts on the wire is
+// standard, so that any RoCEv2 peer understands it.
+//
+// It has two halves that share only the state of the queue pair. The requester
+// (rc_requester*.go) turns posted requests into packets and waits for answers;
+// the responder (rc_responder*.go) executes what the peer asks.
+type RC struct {
+	base
+	req    requester
+	resp   responder
+	timers timers[rcTimer]
+	cnp    congestionNotice
+	turn   transmitTurn
+}
+
+var _ QP = (*RC)(nil)
+
+// rcTimer names the timers of an RC queue pair.
+type rcTimer uint8
+
+const (
+	// rcAckTimer runs while transmitted requests are unanswered.
+	rcAckTimer rcTimer = iota
+	// rcRNRTimer runs while the requester waits because the peer had no receive.
+	rcRNRTimer
+)
+
+// NewRC makes a queue pair in state RESET.
+func NewRC(cfg Config) (*RC, error) {
+	b, err := newBase(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &RC{base: b}, nil
+}
+
+// PostSend queues a request. READs and atomics are refused where the
+// connection was set up without the right to have any outstanding: they would
+// wait for ever.
+func (q *RC) PostSend(_ Time, wr *SendWR) error {
+	if q.state.sends() && wr.Op < numSendOps && wr.Op.awaitsResponse() && q.attr.Reads == 0 {
+		return ErrOperation
+	}
+	return q.postSend(wr)
+}
+
+// HandlePacket takes a packet that arrived for this queue pair.
+func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
+	if !q.state.receives() {
+		return Drop
+	}
+	q.count.PacketsReceived++
+	q.count.BytesReceived += uint64(p.Length)
+	if p.Opcode == wire.CNP {
+		q.count.CNPHandled++
+		return Done
+	}
+	if !isRC(p.Opcode) || p.PKey&pkeyMask != wire.DefaultPKey&pkeyMask {
+		q.count.Malformed++
+		return Drop
+	}
+	if p.Marked {
+		q.count.ECNMarked++
+		q.cnp.want(now)
+	}
+	if p.Opcode.IsRequest() {
+		return q.handleRequest(p)
+	}
+	return q.handleResponse(now, p)
+}
+
+// pkeyMask leaves out the membership bit: full and limited members of a
+// partition may talk (IBTA 10.9.3).
+const pkeyMask = 0x7fff
+
+// isRC says whether an opcode belongs to the reliable connection service,
+// which is number zero in the upper three bits.
+func isRC(op wire.Opcode) bool { return op&0xe0 == 0 && op.Valid() }
+
+// HandleTimeout tells that the time which Timeout named has come.
+func (q *RC) HandleTimeout(now Time) {
+	// The end of an RNR wait needs no action: the timer itself is what holds
+	// PollTransmit back.
+	q.timers.expired(rcRNRTimer, now)
+	if q.timers.expired(rcAckTimer, now) {
+		q.handleAckTimeout()
+	}
+}
+
+// Timeout is the instant at which HandleTimeout is wanted.
+func (q *RC) Timeout() Time { return q.timers.next() }
+
+// PollTransmit yields the next packet to send: a congestion notice first, then
+// acknowledgements that are due, then READ responses and requests in turns.
+func (q *RC) PollTransmit(now Time, p *Packet) bool {
+	if !q.state.receives() && !q.resp.closing() {
+		return false
+	}
+	p.Path = 0
+	if !q.selectPacket(now, p) {
+		return false
+	}
+	q.count.PacketsSent++
+	q.count.BytesSent += uint64(p.Length)
+	return true
+}
+
+func (q *RC) selectPacket(now Time, p *Packet) bool {
+	if q.cnp.take() {
+		q.fillCNP(p)
+		return true
+	}
+	if q.transmitAcknowledgement(p) {
+		return true
+	}
+	for range 2 {
+		if q.turn.ofResponder() && q.transmitResponse(p) || !q.turn.ofResponder() && q.transmitRequest(now, p) {
+			q.turn.spend()
+			return true
+		}
+		q.turn.pass()
+	}
+	// A response that turned out to be impossible leaves a NAK behind.
+	return q.transmitAcknowledgement(p)
+}
+
+// SetWindow has no meaning for RC: its headers have no place for it.
+func (q *RC) SetWindow(int) {}
+
+// Paths answers nil: an RC queue pair has a single path.
+func (q *RC) Paths() []PathCounters { return nil }
+
+// fillBTH writes the base header of a packet whose Length is already set.
+func (q *RC) fillBTH(p *Packet, op wire.Opcode, psn wire.PSN) {
+	p.BTH = wire.BTH{
+		Opcode: op,
+		// Without path migration a queue pair is in state Migrated and says so (IBTA 17.2.8).
+		MigReq: true,
+		Pad:    uint8(-p.Length & 3),
+		PKey:   wire.DefaultPKey,
+		DestQP: q.attr.RemoteQPN,
+		PSN:    psn,
+	}
+}
+
+// transmitTurn shares the wire between READ responses and requests when there
+// is plenty of both. Turns are several packets long, because engines send runs
+// of like packets most cheaply.
+type transmitTurn struct {
+	requester bool
+	spent     uint8
+}
+
+const packetsPerTurn = 16
+
+func (t *transmitTurn) ofResponder() bool { return !t.requester }
+
+func (t *transmitTurn) pass() { t.requester, t.spent = !t.requester, 0 }
+
+func (t *transmitTurn) spend() {
+	if t.spent++; t.spent == packetsPerTurn {
+		t.pass()
+	}
+}

@@ -1,0 +1,173 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// requester is the sending half of an RC queue pair. Three packet numbers
+// describe it:
+//
+//	una ≤ cursor ≤ nxt
+//
+// Everything before una is acknowledged or answered. Everything before nxt was
+// transmitted at least once, so only answers in [una, nxt) are believed. cursor
+// is what to transmit next: it equals nxt, except after a loss, when it goes
+// back to una and all from there is transmitted again (go-back-N).
+//
+// A READ takes the packet numbers of its response. A long one is asked for in
+// pieces, each a READ request of its own on the wire, because a responder sends
+// without a window: the size of what was asked for is the only limit on it.
+type requester struct {
+	una, cursor, nxt wire.PSN
+
+	at          int // index in the send queue of the request at the cursor
+	window      int // packets that may be in flight
+	piece       uint32
+	outstanding int // READ pieces and atomics asked for since the cursor last went back, not answered
+	awaiting    int // READ and atomic requests started and not complete
+
+	retries    uint8 // since the last progress
+	rnrRetries uint8
+	// wentBack says that a NAK, spoken or implied, made the cursor go back to the
+	// present una. A responder speaks once for each gap, so another NAK for the
+	// same packet is an echo of the network and must not use up a retry.
+	wentBack bool
+}
+
+// defaultWindow is the number of packets in flight where Attr.Window says
+// nothing: 1 MiB at the largest MTU, which default socket buffers still take.
+const defaultWindow = 256
+
+// maxPieces is how many pieces of a READ fill the window, at most: enough that
+// the responder starts one while the others travel.
+const maxPieces = 4
+
+func (r *requester) start(a *Attr) {
+	window := a.Window
+	if window == 0 {
+		window = defaultWindow
+	}
+	pieces := min(max(a.Reads, 1), maxPieces)
+	*r = requester{
+		una: a.SendPSN, cursor: a.SendPSN, nxt: a.SendPSN,
+		window: window,
+		piece:  uint32(max(1, window/pieces)),
+	}
+}
+
+// inFlight is the number of packets transmitted since the cursor last went
+// back, or to be expected as responses to them.
+func (r *requester) inFlight() int { return r.cursor.Sub(r.una) }
+
+// allowed is the number of packets that may be in flight now. Each retry
+// without progress halves it: what was lost to a full queue would be lost to it
+// again, and a loss that keeps step with the window must fall out of step.
+func (r *requester) allowed() int { return max(1, r.window>>r.retries) }
+
+// offset is the distance from the first packet of the request to psn. It is
+// unsigned: a message of 2^31 bytes at the smallest MTU has more packets than
+// a signed distance can tell.
+func (w *sendWQE) offset(psn wire.PSN) uint32 { return uint32(psn-w.psn) & wire.PSNMask }
+
+// pieceEnd is the offset after the last packet of the READ piece that offset
+// belongs to. Pieces lie at fixed places in a request, so a piece that is asked
+// for again from its middle ends where it did before.
+func (r *requester) pieceEnd(w *sendWQE, offset uint32) uint32 {
+	return min((offset/r.piece+1)*r.piece, w.packets)
+}
+
+// transmitRequest yields the packet at the cursor, if there is one and nothing
+// holds it back.
+func (q *RC) transmitRequest(now Time, p *Packet) bool {
+	if !q.state.sends() || q.timers.armed(rcRNRTimer) {
+		return false
+	}
+	r := &q.req
+	if r.at == q.sq.started && !q.mayStart() {
+		return false
+	}
+	w := q.sq.wqes.at(r.at)
+	if anyInvalid(w.Spans) {
+		// Earlier requests complete first: completions come in posting order.
+		if r.at == 0 {
+			q.fail(LocProtErr)
+		}
+		return false
+	}
+	if !w.started {
+		w.packets = q.packetsOf(w)
+		w.psn = r.cursor
+	}
+	if !q.windowOpen(w) {
+		return false
+	}
+	if !w.started {
+		w.started = true
+		q.sq.started++
+		if w.Op.awaitsResponse() {
+			r.awaiting++
+		}
+	}
+	q.transmitAtCursor(p, w)
+	if timeout := q.attr.ackTimeout(); timeout != 0 && !q.timers.armed(rcAckTimer) {
+		q.timers.arm(rcAckTimer, now+timeout)
+	}
+	return true
+}
+
+// mayStart says whether the next request that was not started may begin.
+func (q *RC) mayStart() bool {
+	if q.state != RTS || !q.sq.pending() {
+		return false
+	}
+	// A fenced request waits until all READs and atomics before it are complete
+	// (IBTA 10.8.3).
+	fenced := q.sq.wqes.at(q.sq.started).Flags&(Fence|Synchronise) != 0
+	return !fenced || q.req.awaiting == 0
+}
+
+func (q *RC) packetsOf(w *sendWQE) uint32 {
+	if w.Op.isAtomic() {
+		return 1
+	}
+	return packetsFor(w.length, q.attr.MTU)
+}
+
+// windowOpen says whether the packet at the cursor, and the responses it asks
+// for, fit into the window and into the depth agreed for READs and atomics.
+func (q *RC) windowOpen(w *sendWQE) bool {
+	r := &q.req
+	if !w.Op.awaitsResponse() {
+		return r.inFlight() < r.allowed()
+	}
+	if r.outstanding >= q.attr.Reads {
+		return false
+	}
+	offset := w.offset(r.cursor)
+	span := int(r.pieceEnd(w, offset) - offset)
+	return r.inFlight() == 0 || r.inFlight()+span <= r.allowed()
+}
+
+// transmitAtCursor fills in the packet at the cursor and moves the cursor on.
+func (q *RC) transmitAtCursor(p *Packet, w *sendWQE) {
+	r := &q.req
+	offset := w.offset(r.cursor)
+	taken := q.fillRequest(p, w, offset)
+	if r.cursor.Before(r.nxt) {
+		q.count.Retransmitted++
+	}
+	r.cursor = r.cursor.Add(int(taken))
+	if r.nxt.Before(r.cursor) {
+		r.nxt = r.cursor
+	}
+	if offset+taken == w.packets {
+		r.at++
+	}
+}
+
+// goBack makes the oldest unanswered packet the next to be transmitted. The
+// acknowledgement timer starts again with that transmission, so that time spent
+// waiting for the engine does not count as silence of the peer.
+func (q *RC) goBack() {
+	r := &q.req
+	r.cursor, r.at, r.outstanding = r.una, 0, 0
+	q.timers.disarm(rcAckTimer)
+}

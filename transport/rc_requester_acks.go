@@ -1,0 +1,182 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// handleResponse takes a packet that answers one of our requests.
+func (q *RC) handleResponse(now Time, p *Packet) Verdict {
+	if !q.state.sends() {
+		return Drop
+	}
+	r := &q.req
+	// An answer to what was not transmitted is never believed, and one to what is
+	// already complete is a duplicate (IBTA 9.7.6.1).
+	if d := p.PSN.Sub(r.una); d < 0 || d >= r.nxt.Sub(r.una) {
+		q.count.Stale++
+		return Drop
+	}
+	switch p.Opcode {
+	case wire.Acknowledge:
+		return q.handleAcknowledge(now, p)
+	case wire.AtomicAcknowledge:
+		return q.handleAtomicResponse(now, p)
+	default:
+		return q.handleReadResponse(now, p)
+	}
+}
+
+func (q *RC) handleAcknowledge(now Time, p *Packet) Verdict {
+	syndrome := p.AETH.Syndrome
+	switch {
+	case syndrome.IsAck():
+		q.count.AcksReceived++
+		if !q.acknowledge(now, p.PSN.Add(1)) {
+			q.impliedNak()
+		}
+	case syndrome.IsRNR():
+		q.count.RNRNaksReceived++
+		q.handleRNR(now, p.PSN, syndrome.RNRTimer())
+	case syndrome.IsNak() && syndrome <= wire.NakRemoteOperational:
+		q.count.NaksReceived++
+		q.handleNak(now, p.PSN, syndrome)
+	default:
+		q.count.Malformed++
+		return Drop
+	}
+	return Done
+}
+
+// acknowledge takes the word of the responder that it executed everything
+// before upto, and says whether that is the whole truth for us: a READ or
+// atomic is complete only when its response is here, so una stops at the first
+// that lacks it.
+func (q *RC) acknowledge(now Time, upto wire.PSN) bool {
+	r := &q.req
+	before := r.una
+	for i := 0; r.una != upto; i++ {
+		w := q.sq.wqes.at(i)
+		if w.Op.awaitsResponse() {
+			break
+		}
+		if w.offset(upto) < w.packets {
+			r.una = upto
+			break
+		}
+		r.una = w.psn.Add(int(w.packets))
+		w.done = true
+	}
+	reached := r.una == upto
+	if r.una != before {
+		q.progress(now)
+	}
+	return reached
+}
+
+// progress follows every advance of una: retry counts begin anew, finished
+// requests complete, and the timer runs again if anything is still out.
+func (q *RC) progress(now Time) {
+	r := &q.req
+	r.retries, r.rnrRetries, r.wentBack = 0, 0, false
+	q.timers.disarm(rcRNRTimer)
+	queued := q.sq.wqes.len()
+	q.retire()
+	if r.cursor.Before(r.una) {
+		// Answers to the transmission before the cursor went back.
+		r.cursor, r.at, r.outstanding = r.una, 0, 0
+	} else {
+		r.at -= queued - q.sq.wqes.len()
+	}
+	timeout := q.attr.ackTimeout()
+	if timeout == 0 || r.cursor == r.una {
+		q.timers.disarm(rcAckTimer)
+		return
+	}
+	q.timers.arm(rcAckTimer, now+timeout)
+}
+
+// handleNak takes a negative acknowledgement. It names the first packet that
+// was not executed; everything before it was (IBTA 9.7.5.2).
+func (q *RC) handleNak(now Time, psn wire.PSN, syndrome wire.Syndrome) {
+	if !q.acknowledge(now, psn) {
+		q.impliedNak()
+		return
+	}
+	switch syndrome {
+	case wire.NakPSNSequence:
+		q.count.PacketSeqErr++
+		q.retryOnce()
+	case wire.NakInvalidRequest:
+		q.fail(RemInvReqErr)
+	case wire.NakRemoteAccess:
+		q.fail(RemAccessErr)
+	case wire.NakRemoteOperational:
+		q.fail(RemOpErr)
+	}
+}
+
+// impliedNak handles an answer to a later request while the response to an
+// earlier READ or atomic is missing: it was lost, since responses travel in the
+// order of the requests (IBTA 9.7.6.1).
+func (q *RC) impliedNak() {
+	if q.retryOnce() {
+		q.count.ImpliedNakSeqErr++
+	}
+}
+
+// retryOnce goes back because of a NAK, unless that was done already for this
+// packet or nothing is in flight that the NAK could speak of.
+func (q *RC) retryOnce() bool {
+	r := &q.req
+	if r.wentBack || r.inFlight() == 0 {
+		return false
+	}
+	r.wentBack = true
+	q.retry()
+	return true
+}
+
+// retry transmits again from the oldest unanswered packet, or gives up when
+// all retries since the last progress are spent.
+func (q *RC) retry() {
+	if q.req.retries >= q.attr.RetryCount {
+		q.fail(RetryExcErr)
+		return
+	}
+	q.req.retries++
+	q.goBack()
+}
+
+// handleAckTimeout follows silence of the peer (IBTA 9.7.6.1.3).
+func (q *RC) handleAckTimeout() {
+	q.count.LocalAckTimeoutErr++
+	// The next NAK answers the new transmission.
+	q.req.wentBack = false
+	q.retry()
+}
+
+// handleRNR waits as long as the peer, which has no receive posted, asks for
+// (IBTA 9.7.5.2.8).
+func (q *RC) handleRNR(now Time, psn wire.PSN, code uint8) {
+	if !q.acknowledge(now, psn) {
+		q.impliedNak()
+		return
+	}
+	r := &q.req
+	if r.inFlight() == 0 {
+		// A copy of the NAK that we already obey.
+		return
+	}
+	if q.attr.RNRRetry != InfiniteRNRRetry {
+		if r.rnrRetries >= q.attr.RNRRetry {
+			q.count.RNRNakRetryErr++
+			q.fail(RNRRetryExcErr)
+			return
+		}
+		r.rnrRetries++
+	}
+	// The peer answered the packet at una, so the count of unanswered
+	// transmissions begins anew; otherwise waiting for ever would, with a little
+	// loss, end in a retry error.
+	r.retries, r.wentBack = 0, false
+	q.goBack()
+	q.timers.arm(rcRNRTimer, now+Time(wire.RNRTimerNanos(code)))
+}

@@ -1,0 +1,152 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// incoming is the message that is arriving, from its first packet to its last.
+type incoming struct {
+	kind   messageKind
+	done   uint32 // payload bytes that arrived
+	length uint32 // WRITE: bytes that the first packet announced
+	span   Span   // WRITE: where they go
+}
+
+type messageKind uint8
+
+const (
+	noMessage messageKind = iota
+	sendMessage
+	writeMessage
+)
+
+// follows says whether a packet may come next: a first one between messages,
+// and within a message a later one of the same kind (IBTA 9.7.4.1.2).
+func (m *incoming) follows(op wire.Opcode) bool {
+	switch m.kind {
+	case sendMessage:
+		return op.IsSend() && !op.Starts()
+	case writeMessage:
+		return op.IsWrite() && !op.Starts()
+	}
+	return op.Starts()
+}
+
+// validLength checks the payload of one packet: full unless it is the last,
+// and not empty unless it is the only one (IBTA 9.7.4.1).
+func validLength(op wire.Opcode, n, mtu int) bool {
+	switch {
+	case !op.HasPayload():
+		return n == 0
+	case !op.Ends():
+		return n == mtu
+	case !op.Starts():
+		return n >= 1 && n <= mtu
+	}
+	return n >= 0 && n <= mtu
+}
+
+// executeSend places a packet of a SEND into the oldest receive.
+func (q *RC) executeSend(p *Packet) Verdict {
+	w := q.rq.at(0)
+	if w == nil {
+		return q.postpone()
+	}
+	m := &q.resp.message
+	if uint64(m.done)+uint64(p.Length) > w.length {
+		return q.failReceive(w, LocLenErr, wire.NakInvalidRequest)
+	}
+	if anyInvalid(w.spans) {
+		return q.failReceive(w, LocProtErr, wire.NakRemoteOperational)
+	}
+	withInv := p.Opcode == wire.SendLastInv || p.Opcode == wire.SendOnlyInv
+	if withInv && !q.cfg.Memory.Invalidate(q.cfg.PD, p.IETH.RKey) {
+		return q.refuse(wire.NakRemoteAccess)
+	}
+	p.Spans = appendSlice(p.Spans[:0], w.spans, m.done, uint32(p.Length))
+	m.kind = sendMessage
+	m.done += uint32(p.Length)
+	q.accept(p)
+	if p.Opcode.Ends() {
+		c := Completion{ID: w.id, Op: OpRecv, Bytes: m.done, Solicited: p.Solicited}
+		if withInv {
+			c.WithInv, c.Invalidated = true, p.IETH.RKey
+		}
+		q.completeReceive(c, p)
+	}
+	return placed(p)
+}
+
+// failReceive completes the oldest receive with an error of our own side.
+func (q *RC) failReceive(w *recvWQE, status Status, syndrome wire.Syndrome) Verdict {
+	q.complete(Completion{ID: w.id, Status: status, Op: OpRecv})
+	q.rq.consume()
+	return q.refuse(syndrome)
+}
+
+// completeReceive ends a message that consumes the oldest receive.
+func (q *RC) completeReceive(c Completion, p *Packet) {
+	if p.Opcode.HasImm() {
+		c.WithImm, c.Imm = true, uint32(p.Imm)
+	}
+	q.complete(c)
+	q.rq.consume()
+	q.resp.message = incoming{}
+}
+
+// executeWrite places a packet of a WRITE. The first packet names the whole
+// range, which is checked before any byte of it moves.
+func (q *RC) executeWrite(p *Packet) Verdict {
+	withImm := p.Opcode.HasImm()
+	if withImm && q.rq.at(0) == nil {
+		return q.postpone()
+	}
+	m := q.resp.message
+	if p.Opcode.Starts() {
+		if p.RETH.Length > MaxMessage {
+			return q.refuse(wire.NakInvalidRequest)
+		}
+		span, ok := q.resolve(&p.RETH, RemoteWrite)
+		if !ok {
+			return q.refuse(wire.NakRemoteAccess)
+		}
+		m = incoming{kind: writeMessage, length: p.RETH.Length, span: span}
+	}
+	// The packets must add up to what the first one announced, no sooner and no
+	// later than with the last of them (IBTA 9.7.4.1).
+	done := uint64(m.done) + uint64(p.Length)
+	if done > uint64(m.length) || (done == uint64(m.length)) != p.Opcode.Ends() {
+		return q.refuse(wire.NakInvalidRequest)
+	}
+	p.Spans = p.Spans[:0]
+	if p.Length > 0 {
+		if m.span.Region.Invalid {
+			return q.refuse(wire.NakRemoteAccess)
+		}
+		p.Spans = append(p.Spans, Span{m.span.Region, m.span.Offset + uint64(m.done), uint32(p.Length)})
+	}
+	m.done = uint32(done)
+	q.resp.message = m
+	q.accept(p)
+	if p.Opcode.Ends() {
+		q.resp.message = incoming{}
+		if withImm {
+			q.completeReceive(Completion{ID: q.rq.at(0).id, Op: OpRecvWriteImm, Bytes: m.length, Solicited: p.Solicited}, p)
+		}
+	}
+	return placed(p)
+}
+
+// resolve checks the whole range of a remote access. A request for no bytes
+// touches no memory, so its key is not looked at (IBTA 9.7.4.1).
+func (q *RC) resolve(h *wire.RETH, want Access) (Span, bool) {
+	if h.Length == 0 {
+		return Span{}, true
+	}
+	return q.cfg.Memory.Resolve(q.cfg.PD, h.RKey, h.VA, h.Length, want)
+}
+
+func placed(p *Packet) Verdict {
+	if p.Length == 0 {
+		return Done
+	}
+	return Place
+}

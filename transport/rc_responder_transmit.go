@@ -1,0 +1,95 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// transmitAcknowledgement yields the ACK or NAK that is due. It waits behind
+// the answers to READs and atomics, since answers leave in the order of the
+// requests (IBTA 9.7.5.1).
+func (q *RC) transmitAcknowledgement(p *Packet) bool {
+	r := &q.resp
+	if len(r.answers.items) > 0 {
+		return false
+	}
+	switch {
+	case r.nak != 0:
+		q.fillAck(p, r.nakPSN, r.nak)
+		if r.nak.IsRNR() {
+			q.count.RNRNaksSent++
+		} else {
+			q.count.NaksSent++
+		}
+		// A NAK acknowledges everything before it.
+		r.nak, r.ackDue = 0, false
+		return true
+	case r.ackDue:
+		// One ACK answers all requests up to the latest executed (IBTA 9.7.5.1.2).
+		q.fillAck(p, r.expected.Add(-1), wire.AckSyndrome(wire.NoCredit))
+		q.count.AcksSent++
+		r.ackDue = false
+		return true
+	}
+	return false
+}
+
+func (q *RC) fillAck(p *Packet, psn wire.PSN, syndrome wire.Syndrome) {
+	p.Length, p.Spans = 0, p.Spans[:0]
+	q.fillBTH(p, wire.Acknowledge, psn)
+	p.AETH = wire.AETH{Syndrome: syndrome, MSN: q.resp.msn}
+}
+
+// transmitResponse yields the next packet of the first answer.
+func (q *RC) transmitResponse(p *Packet) bool {
+	r := &q.resp
+	if len(r.answers.items) == 0 {
+		return false
+	}
+	a := &r.answers.items[0]
+	p.AETH = wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit), MSN: r.msn}
+	if a.op != wire.ReadRequest {
+		p.Length, p.Spans = 0, p.Spans[:0]
+		q.fillBTH(p, wire.AtomicAcknowledge, a.psn)
+		p.AtomicAck.Original = a.original
+		q.finishAnswer(a)
+		return true
+	}
+	if a.length > 0 && a.span.Region.Invalid {
+		q.abandonAnswer(a)
+		return false
+	}
+	q.fillReadResponse(p, a)
+	if a.next++; a.next == a.packets {
+		q.finishAnswer(a)
+	}
+	return true
+}
+
+var readSegment = segment{wire.ReadResponseFirst, wire.ReadResponseMiddle, wire.ReadResponseLast, wire.ReadResponseOnly}
+
+func (q *RC) fillReadResponse(p *Packet, a *answer) {
+	mtu := uint32(q.attr.MTU)
+	done := a.next * mtu
+	n := min(mtu, a.length-done)
+	p.Length, p.Spans = int(n), p.Spans[:0]
+	if n > 0 {
+		p.Spans = append(p.Spans, Span{a.span.Region, a.span.Offset + uint64(done), n})
+	}
+	q.fillBTH(p, readSegment.opcode(a.next-a.from, a.packets-a.from), a.psn.Add(int(a.next)))
+}
+
+// finishAnswer removes an answer that has left completely. If it was for the
+// latest request it has acknowledged all others too.
+func (q *RC) finishAnswer(a *answer) {
+	r := &q.resp
+	if a.psn.Add(int(a.packets)) == r.expected {
+		r.ackDue = false
+	}
+	r.answers.pop()
+}
+
+// abandonAnswer ends the connection because the memory of a READ that was
+// accepted is no longer registered. The answers behind it can not follow.
+func (q *RC) abandonAnswer(a *answer) {
+	psn := a.psn.Add(int(a.next))
+	q.resp.answers.items = q.resp.answers.items[:0]
+	q.close(wire.NakRemoteAccess, psn)
+}

@@ -1,0 +1,109 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// sendWQE is a posted send request and how far it has come.
+type sendWQE struct {
+	SendWR
+	length  uint32
+	inline  Region   // backs the span of inline data
+	psn     wire.PSN // first packet, once started
+	packets uint32   // packets that the request takes of the PSN space
+	msn     uint32   // see the users: RC and MP number messages differently
+	arrived uint32   // packets of the response that had arrived when the rest was last asked for again (RC)
+	started bool
+	done    bool // acknowledged or answered; retired in order
+}
+
+// sendQueue holds send requests from posting until they retire in order.
+type sendQueue struct {
+	wqes  fifo[sendWQE]
+	depth int
+	// started counts the requests, from the head, whose first packet was sent.
+	started int
+	// retired counts the requests that have left the queue, so that a request
+	// has a number for life: its place is its number minus retired.
+	retired uint64
+}
+
+// pop removes the oldest request.
+func (q *sendQueue) pop() *sendWQE {
+	q.retired++
+	q.started = max(0, q.started-1)
+	return q.wqes.pop()
+}
+
+// byNumber answers the request with the given number, nil once it has retired.
+func (q *sendQueue) byNumber(n uint64) *sendWQE {
+	i := int(n - q.retired)
+	if i < 0 || i >= q.wqes.len() {
+		return nil
+	}
+	return q.wqes.at(i)
+}
+
+// pending says whether a request waits to be started.
+func (q *sendQueue) pending() bool { return q.started < q.wqes.len() }
+
+// post checks a request against the limits of the queue pair and copies it.
+func (q *sendQueue) post(c *Config, wr *SendWR) error {
+	if wr.Op >= numSendOps {
+		return ErrOperation
+	}
+	if len(wr.Spans) > c.MaxSendSGE {
+		return ErrTooManySGE
+	}
+	if err := checkLocal(c, wr); err != nil {
+		return err
+	}
+	if q.wqes.len() >= q.depth {
+		return ErrQueueFull
+	}
+	w := q.wqes.push()
+	spans, bytes := w.Spans[:0], w.inline.Bytes[:0]
+	w.SendWR = *wr
+	w.InlineData = nil
+	w.psn, w.packets, w.msn, w.arrived, w.started, w.done = 0, 0, 0, 0, false, false
+	w.inline.Bytes = bytes
+	if wr.Flags&Inline != 0 {
+		w.inline.Bytes = append(bytes, wr.InlineData...)
+		w.inline.Length = uint64(len(wr.InlineData))
+		w.Spans = spans
+		if len(wr.InlineData) > 0 {
+			w.Spans = append(spans, Span{Region: &w.inline, Length: uint32(len(wr.InlineData))})
+		}
+		w.length = uint32(len(wr.InlineData))
+		return nil
+	}
+	w.Spans = append(spans, wr.Spans...)
+	w.length = uint32(totalLength(wr.Spans))
+	return nil
+}
+
+// checkLocal checks lengths, rights and shape of a request's local side.
+func checkLocal(c *Config, wr *SendWR) error {
+	if wr.Flags&Inline != 0 {
+		if len(wr.Spans) != 0 || wr.Op.awaitsResponse() || len(wr.InlineData) > c.MaxInline {
+			return ErrInline
+		}
+		return nil
+	}
+	length := totalLength(wr.Spans)
+	if length > MaxMessage {
+		return ErrTooLong
+	}
+	if wr.Op.isAtomic() && (length != 8 || len(wr.Spans) != 1) {
+		return ErrAtomicShape
+	}
+	for _, s := range wr.Spans {
+		if s.Region.Invalid || s.Region.PD != c.PD || wr.Op.awaitsResponse() && s.Region.Access&LocalWrite == 0 {
+			return ErrLocalAccess
+		}
+	}
+	return nil
+}
+
+// packetsFor is the number of packets of a message: an empty one takes one.
+func packetsFor(length uint32, mtu int) uint32 {
+	return max(1, (length+uint32(mtu)-1)/uint32(mtu))
+}

@@ -1,0 +1,135 @@
+package transport
+
+// Op is the kind of a work request or completion.
+type Op uint8
+
+// Operations that can be posted to a send queue, then those that only
+// complete on a receive queue.
+const (
+	OpSend Op = iota
+	OpSendImm
+	OpSendInv
+	OpWrite
+	OpWriteImm
+	OpRead
+	OpCompareSwap
+	OpFetchAdd
+	numSendOps
+
+	OpRecv         Op = iota - 1 // a receive completed by SEND
+	OpRecvWriteImm               // a receive completed by WRITE with immediate
+)
+
+var opNames = [...]string{"SEND", "SEND_WITH_IMM", "SEND_WITH_INV", "RDMA_WRITE", "RDMA_WRITE_WITH_IMM", "RDMA_READ", "CMP_SWAP", "FETCH_ADD", "RECV", "RECV_RDMA_WITH_IMM"}
+
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return "UNKNOWN"
+}
+
+func (o Op) isAtomic() bool { return o == OpCompareSwap || o == OpFetchAdd }
+
+// awaitsResponse says whether the operation completes by a response with data
+// rather than by an acknowledgement.
+func (o Op) awaitsResponse() bool { return o == OpRead || o.isAtomic() }
+
+// consumesReceive says whether the operation takes a receive from the peer's queue.
+func (o Op) consumesReceive() bool { return o <= OpSendInv || o == OpWriteImm }
+
+func (o Op) isSend() bool { return o <= OpSendInv }
+
+// SendFlags modify a send work request.
+type SendFlags uint8
+
+const (
+	// Signaled asks for a completion (always given on failure).
+	Signaled SendFlags = 1 << iota
+	// Solicited raises a solicited event at the peer when the message completes.
+	Solicited
+	// Fence starts the operation only when all earlier READs and atomics are complete.
+	Fence
+	// Inline takes the bytes at the time of posting; the buffer may be reused at once.
+	Inline
+	// Synchronise makes the operation update memory only after all previous
+	// operations of the queue pair have completed (MP-RDMA §3.4). On RC, which
+	// updates memory in order by itself, it is the same as Fence.
+	Synchronise
+)
+
+// SendWR is a request to send, write, read or run an atomic. PostSend copies
+// it; Spans and InlineData need not outlive the call.
+type SendWR struct {
+	ID         uint64
+	Op         Op
+	Flags      SendFlags
+	Spans      []Span // local memory: source, or destination of READ and atomics
+	InlineData []byte // source, with flag Inline; then Spans is empty
+	RemoteAddr uint64
+	RKey       uint32 // of the remote region; for OpSendInv the key to invalidate
+	Imm        uint32
+	Compare    uint64 // OpCompareSwap
+	SwapAdd    uint64 // OpCompareSwap: new value; OpFetchAdd: addend
+
+	// Datagrams only. AH is the engine's handle of the destination address.
+	AH         uint32
+	RemoteQPN  uint32
+	RemoteQKey uint32
+}
+
+// RecvWR offers memory for one incoming message. PostRecv copies it.
+type RecvWR struct {
+	ID    uint64
+	Spans []Span
+}
+
+// Completion tells the outcome of one work request.
+type Completion struct {
+	ID          uint64
+	Status      Status
+	Op          Op
+	QPN         uint32
+	Bytes       uint32
+	Imm         uint32
+	WithImm     bool
+	WithInv     bool
+	Invalidated uint32 // the key that SEND with invalidate ended
+	Solicited   bool   // wakes waiters for solicited events
+	SrcQP       uint32 // datagrams: the sender's queue pair
+	AH          uint32 // datagrams: the engine's handle of the sender's address
+}
+
+// EventKind is the kind of an asynchronous event.
+type EventKind uint8
+
+// Asynchronous events, named as in libibverbs.
+const (
+	EventQPFatal EventKind = iota
+	EventQPReqErr
+	EventQPAccessErr
+	EventCommEst
+	EventSQDrained
+	EventQPLastWQEReached
+	EventPathRetired  // MP: a path that lost packets is out of use until a probe succeeds
+	EventPathRestored // MP: a probe succeeded and the path is in use again
+	EventCQErr
+	EventSRQLimit
+	EventDeviceFatal
+)
+
+var eventNames = [...]string{"IBV_EVENT_QP_FATAL", "IBV_EVENT_QP_REQ_ERR", "IBV_EVENT_QP_ACCESS_ERR", "IBV_EVENT_COMM_EST", "IBV_EVENT_SQ_DRAINED", "IBV_EVENT_QP_LAST_WQE_REACHED", "BRAID_EVENT_PATH_RETIRED", "BRAID_EVENT_PATH_RESTORED", "IBV_EVENT_CQ_ERR", "IBV_EVENT_SRQ_LIMIT_REACHED", "IBV_EVENT_DEVICE_FATAL"}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "UNKNOWN"
+}
+
+// Event is an asynchronous event of a queue pair.
+type Event struct {
+	Kind EventKind
+	QPN  uint32
+	Path Path // of a path event
+}

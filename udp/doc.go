@@ -1,0 +1,28 @@
+// Package udp is the engine that moves RoCEv2 packets over Linux sockets, on
+// any NIC, without privilege.
+//
+// # The way of a packet
+//
+//	post ─> transport.PollTransmit ─> encode ─> txBatch ─> UDP_SEGMENT ─> one source port per path
+//	UDP port 4791 ─> UDP_GRO ─> rxSocket ─> decode, ICRC ─> transport.HandlePacket ─> copy to the region
+//	                                                              └─> completions ─> verbs.CQ
+//
+// Every packet goes to port 4791 of the peer; its source port is its path.
+// Payload is never copied on the way out (the kernel gathers it from the
+// region) and once on the way in.
+//
+// # Who runs the loop
+//
+// There is no hand-over between threads on the hot path. A thread that posts
+// transmits what the post produced; a thread that polls a completion queue
+// receives and handles packets itself. A background thread does the work when
+// nobody polls, and steps aside while somebody does: a poll grants its caller a
+// short lease. Waiting is hybrid: spin briefly, then block in ppoll.
+//
+// # Limits of what a socket shows
+//
+// A UDP socket does not show the IP identification that the ICRC of a standard
+// packet covers. The engine sends identifications that it can predict, and
+// accepts those that a braid peer sends; Config.AnyIPID accepts all, as
+// standard peers need. Multi-path packets mask the field.
+package udp

@@ -1,0 +1,203 @@
+package udp
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// engine implements verbs.Engine on sockets.
+type engine struct {
+	cfg   Config
+	local netip.Addr
+	mtu   int
+
+	// mu is the ownership that verbs.Engine speaks of. It guards everything
+	// down to the blank line.
+	mu        sync.Mutex
+	rx        *rxSocket
+	pool      *txPool
+	batch     *txBatch
+	ports     map[uint32]*port
+	peers     map[netip.Addr]*peer
+	addresses verbs.Addresses
+	dirty     []*port
+	timers    timerHeap
+	checker   checker
+	faults    Faults
+	stats     Stats
+	packet    transport.Packet // scratch: the packet at hand
+	flow      flow             // scratch: the flow of the packet that is encoded
+	last      *port            // the queue pair of the last packet that arrived
+	epoch     uint64           // counts windows of time, to know who is active
+	epochEnd  transport.Time
+	active    int // queue pairs that received in the last epoch
+	counting  int // queue pairs that received in this one
+	sleepers  [2]transport.Time
+
+	// Each kind of sleeper has its own way to be woken: of two threads that
+	// sleep on one eventfd, the first to wake would take the news of both.
+	wakers [2]*waker
+	polls  [2]*pollSet
+
+	driving  atomic.Bool  // an application thread runs the loop
+	lease    atomic.Int64 // until when a polling application is taken to come back
+	blocked  [2]atomic.Bool
+	waiters  atomic.Int32
+	progress *broadcast
+	parked   chan struct{}
+	closed   atomic.Bool
+	stopped  chan struct{} // closed when the background thread has ended
+	closing  sync.Once
+}
+
+// The two kinds of thread that may sleep in ppoll.
+const (
+	sleeperBackground = iota
+	sleeperApp
+)
+
+var start = time.Now()
+
+// Now is nanoseconds since the program started, and never zero.
+func (e *engine) Now() transport.Time { return transport.Time(time.Since(start)) + 1 }
+
+// Random answers bits that a stranger cannot guess.
+func (e *engine) Random() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: the runtime ends the program instead
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Lock takes the ownership of everything that belongs to the device.
+func (e *engine) Lock() { e.mu.Lock() }
+
+// Unlock drives what was kicked and gives the ownership back.
+func (e *engine) Unlock() {
+	if len(e.dirty) > 0 && !e.closed.Load() {
+		e.drive(e.Now())
+	}
+	e.rouse()
+	e.mu.Unlock()
+}
+
+// rouse wakes a sleeping thread when a timer is now due before it would wake.
+func (e *engine) rouse() {
+	next := e.timers.next()
+	for i := range e.sleepers {
+		if next < e.sleepers[i] {
+			e.sleepers[i] = 0 // once is enough
+			e.wakers[i].wake()
+		}
+	}
+}
+
+// Attach enters a queue pair in the table.
+func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
+	n := uint32(qp.Number())
+	if e.ports[n] != nil {
+		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
+	}
+	_, mp := qp.(*transport.MP)
+	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % len(e.pool.sockets)}
+	return nil
+}
+
+// errFamily is wrapped when a peer's address cannot be reached from the device's.
+var errFamily = errors.New("the address families differ")
+
+// Route tells where a connected queue pair sends to.
+func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
+	p := e.ports[uint32(qp.Number())]
+	if p == nil {
+		return fmt.Errorf("udp: queue pair %v is not attached", qp.Number())
+	}
+	remote = remote.Unmap()
+	if remote.Is4() != e.local.Is4() {
+		return fmt.Errorf("udp: %w: the device is at %v, the peer at %v; open the device on an address of the peer's family", errFamily, e.local, remote)
+	}
+	peer, err := e.peerOf(remote)
+	if err != nil {
+		return err
+	}
+	p.peer = peer
+	return nil
+}
+
+// Detach removes a queue pair.
+func (e *engine) Detach(qp transport.QP) {
+	n := uint32(qp.Number())
+	p := e.ports[n]
+	if p == nil || p.qp != qp {
+		return
+	}
+	delete(e.ports, n)
+	e.timers.remove(p)
+	p.sink = nil
+	if e.last == p {
+		e.last = nil
+	}
+	for i, d := range e.dirty {
+		if d == p {
+			e.dirty = append(e.dirty[:i], e.dirty[i+1:]...)
+			break
+		}
+	}
+}
+
+// Kick notes that a queue pair is to be driven.
+func (e *engine) Kick(qp transport.QP) {
+	if p := e.ports[uint32(qp.Number())]; p != nil {
+		e.touch(p)
+	}
+}
+
+func (e *engine) touch(p *port) {
+	if !p.dirty {
+		p.dirty = true
+		e.dirty = append(e.dirty, p)
+	}
+}
+
+// Addresses is the table of datagram addresses.
+func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
+
+// Info describes the engine.
+func (e *engine) Info() verbs.EngineInfo {
+	return verbs.EngineInfo{Name: "udp", Local: e.local, MTU: e.mtu, Paths: len(e.pool.sockets), Window: e.window()}
+}
+
+// window is the receive buffer in packets. The kernel counts about twice the
+// payload against the buffer, and an unlucky packet up to a page more.
+func (e *engine) window() int {
+	return max(8, e.rx.rcvbuf()/2/(e.mtu+wire.MaxHeadersLen+512))
+}
+
+// Close stops the background thread and closes the sockets.
+func (e *engine) Close() error {
+	var err error
+	e.closing.Do(func() {
+		e.closed.Store(true)
+		e.wakers[sleeperBackground].wake()
+		e.unpark()
+		e.progress.announce()
+		<-e.stopped
+		for e.driving.Load() { // an application thread leaves as soon as it sees closed
+			e.wakers[sleeperApp].wake()
+			time.Sleep(50 * time.Microsecond)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		err = errors.Join(e.rx.close(), e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
+	})
+	return err
+}

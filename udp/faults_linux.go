@@ -1,0 +1,72 @@
+package udp
+
+import (
+	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Faults is a filter in the engine that loses packets on purpose, so that
+// programs can show and test what happens when a path fails. It is silent: the
+// transport learns of a cut only by what does not arrive.
+type Faults struct {
+	engine *engine
+	active bool
+	loss   [transport.MaxPaths]float64
+}
+
+// FaultsOf answers the filter of a device that this package opened, or nil.
+func FaultsOf(d *verbs.Device) *Faults {
+	e, ok := d.Engine().(*engine)
+	if !ok {
+		return nil
+	}
+	return &e.faults
+}
+
+// Cut drops every packet of a path in both directions.
+func (f *Faults) Cut(path int) { f.SetLoss(path, 1) }
+
+// Restore ends a fault of a path.
+func (f *Faults) Restore(path int) { f.SetLoss(path, 0) }
+
+// SetLoss drops a fraction of a path's packets, in both directions.
+func (f *Faults) SetLoss(path int, fraction float64) {
+	if path < 0 || path >= len(f.loss) {
+		return
+	}
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	f.loss[path] = fraction
+	f.active = false
+	for _, l := range f.loss {
+		f.active = f.active || l > 0
+	}
+}
+
+// drops decides about a packet that is to leave by a path.
+func (f *Faults) drops(path int) bool {
+	if !f.active || f.loss[path] == 0 || rand.Float64() >= f.loss[path] {
+		return false
+	}
+	f.engine.stats.FaultDropped++
+	return true
+}
+
+// dropsArrival decides about a packet that arrived: a multi-path packet names
+// its path, and an acknowledgement comes back by the path that it echoes.
+func (f *Faults) dropsArrival(e *engine, p *transport.Packet) bool {
+	if !p.Opcode.IsMP() {
+		return false
+	}
+	path := p.MP.Path
+	switch p.Opcode {
+	case wire.MPBit | wire.Acknowledge, wire.MPProbeAck:
+		path = p.Ack.Path
+	case wire.MPAcknowledgeBatch:
+		path = p.Batch.Path
+	}
+	return f.drops(int(path) % len(e.pool.sockets))
+}

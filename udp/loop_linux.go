@@ -1,0 +1,222 @@
+package udp
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+const (
+	// leaseTime is how long a thread that polled is taken to come back. While the
+	// lease runs the background thread keeps away from the sockets; when a poller
+	// stops, this is the longest that packets wait.
+	leaseTime = 500 * transport.Microsecond
+	// parkTime is how often the parked background thread looks whether the lease has ended.
+	parkTime = time.Millisecond
+)
+
+// round does one turn of the loop: receive one batch, run what is due, send.
+// It runs with the lock held and answers whether anything happened.
+func (e *engine) round() bool {
+	now := e.Now()
+	worked := e.receive(now)
+	for e.timers.next() <= now {
+		p := e.timers[0]
+		p.qp.HandleTimeout(now)
+		e.timers.set(p, p.qp.Timeout())
+		e.touch(p)
+		worked = true
+	}
+	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
+		e.drive(now)
+	}
+	return worked
+}
+
+// tryRound runs a round unless another thread is at it.
+func (e *engine) tryRound() bool {
+	if !e.mu.TryLock() {
+		return false
+	}
+	defer e.mu.Unlock()
+	if e.closed.Load() {
+		return false
+	}
+	return e.round()
+}
+
+// Progress runs one round in the caller's thread.
+func (e *engine) Progress() bool {
+	e.lease.Store(int64(e.Now() + leaseTime))
+	return e.tryRound()
+}
+
+// attended says whether an application thread runs the loop, or will be back soon.
+func (e *engine) attended() bool {
+	return e.driving.Load() || e.lease.Load() > int64(e.Now())
+}
+
+// background runs the loop while no application thread does.
+func (e *engine) background() {
+	runtime.LockOSThread()
+	defer close(e.stopped)
+	timer := time.NewTimer(parkTime)
+	defer timer.Stop()
+	spinUntil := transport.Time(0)
+	for !e.closed.Load() {
+		if e.attended() {
+			e.park(timer)
+			continue
+		}
+		if e.tryRound() {
+			spinUntil = e.Now() + e.cfg.Spin
+			continue
+		}
+		if e.Now() < spinUntil {
+			continue
+		}
+		e.sleep(sleeperBackground, nil)
+	}
+}
+
+// park waits until the application may have stopped polling.
+func (e *engine) park(timer *time.Timer) {
+	if e.driving.Load() && e.blocked[sleeperApp].Load() {
+		// The driving thread sleeps; it wakes us when it leaves.
+		<-e.parked
+		return
+	}
+	timer.Reset(parkTime)
+	select {
+	case <-e.parked:
+	case <-timer.C:
+	}
+}
+
+func (e *engine) unpark() {
+	select {
+	case e.parked <- struct{}{}:
+	default:
+	}
+}
+
+// sleep blocks in ppoll until a packet, a wake or the next timer. until, if
+// given, is asked once more after the sleep is announced, so that no wake is lost.
+func (e *engine) sleep(who int, until verbs.Readiness) {
+	set := e.polls[who]
+	e.blocked[who].Store(true)
+	defer e.blocked[who].Store(false)
+	if e.closed.Load() || until != nil && until.Ready() || who == sleeperBackground && e.attended() {
+		return
+	}
+	e.mu.Lock()
+	next := e.timers.next()
+	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
+		next = min(next, e.Now()+transport.Millisecond) // a full device queue has no event
+	}
+	e.sleepers[who] = next
+	set.arm()
+	e.mu.Unlock()
+	timeout := time.Duration(-1)
+	if next != transport.Never {
+		timeout = max(0, time.Duration(next-e.Now()))
+	}
+	_, err := set.block(timeout)
+	e.mu.Lock()
+	e.sleepers[who] = 0
+	if err != nil {
+		e.stats.PollErrors++
+	}
+	e.mu.Unlock()
+}
+
+// WaitProgress runs the loop in the caller's thread until the condition holds.
+func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error {
+	for {
+		if until.Ready() {
+			return nil
+		}
+		if err := e.ended(ctx); err != nil {
+			return err
+		}
+		if e.driving.CompareAndSwap(false, true) {
+			return e.driveUntil(ctx, until)
+		}
+		// Another thread runs the loop: its news reach us by broadcast.
+		e.waiters.Add(1)
+		news := e.progress.next()
+		if !until.Ready() && !e.closed.Load() && e.driving.Load() {
+			select {
+			case <-news:
+			case <-ctx.Done():
+			}
+		}
+		e.waiters.Add(-1)
+	}
+}
+
+func (e *engine) ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if e.closed.Load() {
+		return fmt.Errorf("udp: %w", verbs.ErrClosed)
+	}
+	return nil
+}
+
+// driveUntil is WaitProgress for the one thread that runs the loop.
+func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
+	if e.blocked[sleeperBackground].Load() {
+		e.wakers[sleeperBackground].wake() // it steps aside
+	}
+	slept, hooked := false, false
+	defer func() {
+		e.lease.Store(int64(e.Now() + leaseTime))
+		e.driving.Store(false)
+		if slept {
+			e.unpark()
+		}
+		if e.waiters.Load() > 0 {
+			e.progress.announce() // one of the others takes over
+		}
+	}()
+	spinUntil := e.Now() + e.cfg.Spin
+	for {
+		worked := e.tryRound()
+		if until.Ready() {
+			return nil
+		}
+		if worked {
+			spinUntil = e.Now() + e.cfg.Spin
+			continue
+		}
+		if e.Now() < spinUntil {
+			continue
+		}
+		if err := e.ended(ctx); err != nil {
+			return err
+		}
+		if !hooked && ctx.Done() != nil {
+			hooked = true
+			defer context.AfterFunc(ctx, e.wakers[sleeperApp].wake)()
+		}
+		slept = true
+		e.sleep(sleeperApp, until)
+		spinUntil = e.Now() + e.cfg.Spin
+	}
+}
+
+// Wake makes every waiting thread look at its condition again.
+func (e *engine) Wake() {
+	if e.blocked[sleeperApp].Load() {
+		e.wakers[sleeperApp].wake()
+	}
+	if e.waiters.Load() > 0 {
+		e.progress.announce()
+	}
+}

@@ -1,0 +1,79 @@
+package udp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+const (
+	ipv4HeaderSize = 20
+	ipv6HeaderSize = 40
+	udpHeaderSize  = 8
+
+	// roceOverhead is the room kept for what surrounds the payload inside a datagram.
+	// The largest combination is BTH 12, MP data 16, AtomicETH 28, pad 3 and ICRC 4; the
+	// rest is a reserve for header extensions.
+	roceOverhead = 80
+)
+
+// pathMTUs are the sizes that InfiniBand allows, the largest first.
+var pathMTUs = [...]int{4096, 2048, 1024, 512, 256}
+
+// pathMTU returns the largest RoCE path MTU that fits the interface which owns addr.
+func pathMTU(addr netip.Addr) (int, error) {
+	link, err := interfaceOf(addr)
+	if err != nil {
+		return 0, err
+	}
+	mtu, err := fitPathMTU(link.MTU, addr.Unmap().Is6())
+	if err != nil {
+		return 0, fmt.Errorf("udp: interface %s of %v: %w", link.Name, addr, err)
+	}
+	return mtu, nil
+}
+
+// fitPathMTU returns the largest RoCE path MTU whose packets fit linkMTU bytes.
+func fitPathMTU(linkMTU int, ipv6 bool) (int, error) {
+	overhead := ipv4HeaderSize + udpHeaderSize + roceOverhead
+	if ipv6 {
+		overhead = ipv6HeaderSize + udpHeaderSize + roceOverhead
+	}
+	for _, mtu := range pathMTUs {
+		if mtu+overhead <= linkMTU {
+			return mtu, nil
+		}
+	}
+	smallest := pathMTUs[len(pathMTUs)-1]
+	return 0, fmt.Errorf("%w: it is %d, set it to at least %d (ip link set … mtu)", ErrMTUTooSmall, linkMTU, smallest+overhead)
+}
+
+// interfaceOf returns the interface that owns addr. A loopback address need not be
+// listed anywhere: the whole of 127.0.0.0/8 belongs to the loopback interface.
+func interfaceOf(addr netip.Addr) (*net.Interface, error) {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("udp: list the interfaces: %w", err)
+	}
+	addr = addr.Unmap()
+	for i := range links {
+		link := &links[i]
+		if addr.IsLoopback() && link.Flags&net.FlagLoopback != 0 {
+			return link, nil
+		}
+		if addr.Zone() != "" && addr.Zone() != link.Name && addr.Zone() != fmt.Sprint(link.Index) {
+			continue // a link-local address can exist on several interfaces
+		}
+		owned, err := link.Addrs()
+		if err != nil {
+			continue // the interface has just gone away
+		}
+		for _, o := range owned {
+			prefix, err := netip.ParsePrefix(o.String())
+			if err == nil && prefix.Addr().Unmap() == addr.WithZone("") {
+				return link, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("udp: %w: no interface has %v; `ip addr` lists the addresses of this host", ErrNoAddress, addr)
+}

@@ -1,0 +1,212 @@
+package udp
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestPoolSkipsPortsInUse(t *testing.T) {
+	taken, err := openTx(netip.AddrPortFrom(loopback4, 0), txOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.close()
+	pool, err := openTxPool(loopback4, taken.local.Port(), 4, txOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.close()
+	if len(pool.sockets) != 4 || pool.shortfall() != nil {
+		t.Fatalf("%d paths, %v", len(pool.sockets), pool.shortfall())
+	}
+	for _, socket := range pool.sockets {
+		if socket.local.Port() == taken.local.Port() {
+			t.Errorf("port %d was opened twice", taken.local.Port())
+		}
+	}
+	if len(pool.skipped) == 0 || !errors.Is(pool.skipped[0], ErrPortInUse) {
+		t.Errorf("skipped: %v", pool.skipped)
+	}
+}
+
+// TestPoolWorksWithFewerPaths lets the process run out of files after a few paths.
+func TestPoolWorksWithFewerPaths(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	probe, err := openTx(netip.AddrPortFrom(loopback4, 0), txOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tight := before
+	tight.Cur = uint64(probe.fd) + 3
+	probe.close()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &tight); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := openTxPool(loopback4, 0, 16, txOptions{})
+	_, rxErr := openRx(netip.AddrPortFrom(loopback4, 0), rxOptions{batch: 1})
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.close()
+	if n := len(pool.sockets); n < 1 || n >= 16 {
+		t.Errorf("%d paths", n)
+	}
+	if err := pool.shortfall(); !errors.Is(err, ErrTooManyFiles) {
+		t.Errorf("shortfall: %v", err)
+	}
+	if !errors.Is(rxErr, ErrTooManyFiles) {
+		t.Errorf("openRx without files: %v", rxErr)
+	}
+}
+
+func TestPoolNeedsOnePath(t *testing.T) {
+	if _, err := openTxPool(netip.MustParseAddr("198.51.100.7"), 0, 2, txOptions{}); !errors.Is(err, ErrNoAddress) {
+		t.Errorf("a pool on a foreign address: %v", err)
+	}
+	for _, paths := range []int{0, -1, maxPaths + 1} {
+		if _, err := openTxPool(loopback4, 0, paths, txOptions{}); err == nil {
+			t.Errorf("a pool of %d paths was opened", paths)
+		}
+	}
+}
+
+func TestDestinationConversion(t *testing.T) {
+	for _, text := range []string{"127.0.0.1:4791", "255.1.2.3:65535", "[::1]:4791", "[2001:db8::5]:1", "[fe80::1%1]:4791"} {
+		addr := netip.MustParseAddrPort(text)
+		dst, err := newDestination(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := decodeSockaddr(&dst.raw); got != addr {
+			t.Errorf("%v came back as %v", addr, got)
+		}
+	}
+	mapped, err := newDestination(netip.MustParseAddrPort("[::ffff:10.0.0.1]:4791"))
+	if err != nil || mapped.size != unix.SizeofSockaddrInet4 {
+		t.Errorf("an IPv4-mapped address: %+v, %v", mapped, err)
+	}
+	if _, err := newDestination(netip.AddrPort{}); err == nil {
+		t.Error("the zero address was accepted")
+	}
+}
+
+func TestWakeEndsWait(t *testing.T) {
+	p := newPair(t, pairOptions{})
+	start := time.Now()
+	if events, err := p.poll.wait(5 * time.Millisecond); err != nil || events != (pollEvents{}) {
+		t.Errorf("an idle wait: %+v, %v", events, err)
+	}
+	if time.Since(start) < 5*time.Millisecond {
+		t.Error("the wait ended before its time")
+	}
+	for range 3 { // a wake must work again after each drain
+		var waking sync.WaitGroup
+		waking.Go(func() {
+			time.Sleep(time.Millisecond)
+			p.poll.waker.wake()
+			p.poll.waker.wake()
+		})
+		if events, err := p.poll.wait(5 * time.Second); err != nil || !events.woken || events.readable {
+			t.Fatalf("after a wake: %+v, %v", events, err)
+		}
+		waking.Wait() // the second wake may have come after the wait: take note of it too
+		p.poll.wait(0)
+	}
+	p.post(0, content(0, 10))
+	p.batch.flush()
+	if events, err := p.poll.wait(-1); err != nil || !events.readable || events.woken {
+		t.Errorf("after a packet: %+v, %v", events, err)
+	}
+}
+
+func TestFitPathMTU(t *testing.T) {
+	tests := []struct {
+		link int
+		ipv6 bool
+		want int // 0: too small
+	}{
+		{65536, false, 4096}, {9000, false, 4096}, {4204, false, 4096}, {4203, false, 2048}, {1500, false, 1024},
+		{1400, true, 1024}, {1152, true, 1024}, {1151, true, 512}, {620, false, 512}, {619, false, 256}, {364, false, 256}, {363, false, 0}, {0, true, 0},
+	}
+	for _, test := range tests {
+		got, err := fitPathMTU(test.link, test.ipv6)
+		if got != test.want || (test.want == 0) != errors.Is(err, ErrMTUTooSmall) {
+			t.Errorf("fitPathMTU(%d, ipv6=%t) = %d, %v; want %d", test.link, test.ipv6, got, err, test.want)
+		}
+	}
+}
+
+func TestPathMTUOfAddress(t *testing.T) {
+	for _, text := range []string{"127.0.0.1", "127.9.8.7", "::1"} {
+		if mtu, err := pathMTU(netip.MustParseAddr(text)); err != nil || mtu < 256 {
+			t.Errorf("pathMTU(%s) = %d, %v", text, mtu, err)
+		}
+	}
+	if _, err := pathMTU(netip.MustParseAddr("198.51.100.7")); !errors.Is(err, ErrNoAddress) {
+		t.Errorf("the MTU of a foreign address: %v", err)
+	}
+}
+
+func TestLoopbackAddressesDiffer(t *testing.T) {
+	seen := map[netip.Addr]bool{}
+	for range 8 {
+		socket, err := openLoopback(rocePort, rxOptions{batch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer socket.close()
+		ip := socket.local.Addr()
+		if !ip.IsLoopback() || seen[ip] || socket.local.Port() != rocePort {
+			t.Errorf("address %v", socket.local)
+		}
+		seen[ip] = true
+	}
+	if next := nextLoopback(1<<24 - 2); next != 2 {
+		t.Errorf("after the last address comes %d", next)
+	}
+}
+
+// TestLoopbackTaken occupies a port on all addresses.
+func TestLoopbackTaken(t *testing.T) {
+	everywhere, err := openRx(netip.MustParseAddrPort("0.0.0.0:0"), rxOptions{batch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer everywhere.close()
+	if _, err := openLoopback(everywhere.local.Port(), rxOptions{}); !errors.Is(err, ErrPortInUse) {
+		t.Errorf("openLoopback: %v", err)
+	}
+}
+
+// TestWaitReportsErrors waits with more descriptors than the process may have, which
+// ppoll refuses.
+func TestWaitReportsErrors(t *testing.T) {
+	p := newPair(t, pairOptions{})
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	tight := before
+	tight.Cur = 1
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &tight); err != nil {
+		t.Fatal(err)
+	}
+	_, waitErr := p.poll.wait(0)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(waitErr, unix.EINVAL) {
+		t.Errorf("wait: %v, want EINVAL", waitErr)
+	}
+}

@@ -1,0 +1,130 @@
+package udp
+
+import (
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
+
+const ecnMarked = 3 // CE
+
+// receive takes one batch from the socket and handles it.
+func (e *engine) receive(now transport.Time) bool {
+	n, err := e.rx.recv()
+	if err != nil {
+		e.stats.ReceiveErrors++
+		return false
+	}
+	for i := range n {
+		e.handleRun(now, e.rx.message(i))
+	}
+	return n > 0
+}
+
+// handleRun handles a datagram, or a run of datagrams that the kernel joined.
+func (e *engine) handleRun(now transport.Time, m rxMessage) {
+	if m.overflow != e.stats.overflowSeen {
+		e.stats.SocketOverflow += uint64(m.overflow - e.stats.overflowSeen)
+		e.stats.overflowSeen = m.overflow
+	}
+	e.packet.Marked = m.ecn == ecnMarked
+	data := m.data
+	for index := 0; len(data) > 0; index++ {
+		n := min(m.segment, len(data))
+		e.handlePacket(now, data[:n], &m, index)
+		data = data[n:]
+	}
+}
+
+// handlePacket checks one packet and gives it to its queue pair. What is not
+// whole, not addressed to us or not from the peer is dropped and counted.
+func (e *engine) handlePacket(now transport.Time, b []byte, m *rxMessage, index int) {
+	e.stats.PacketsReceived++
+	if len(b) < wire.BTHLen+wire.ICRCLen {
+		e.stats.Malformed++
+		return
+	}
+	packet := &e.packet
+	payload, err := wire.ParseHeaders(b[:len(b)-wire.ICRCLen], &packet.Headers)
+	if err != nil {
+		e.stats.Malformed++
+		return
+	}
+	p := e.portOf(packet, m)
+	if p == nil {
+		return
+	}
+	if !e.checker.valid(b, m.src, packet.Opcode.IsMP(), index, packet.Headers.Len()) {
+		e.stats.BadICRC++
+		return
+	}
+	if e.faults.active && e.faults.dropsArrival(e, packet) {
+		return
+	}
+	packet.Length = len(payload)
+	packet.Spans = packet.Spans[:0]
+	if p.peer == nil {
+		packet.AH = uint32(e.addresses.Learn(m.src.Addr()))
+	}
+	e.noteActive(now, p)
+	if p.qp.HandlePacket(now, packet) == transport.Place {
+		place(packet.Spans, payload)
+	}
+	e.touch(p)
+}
+
+// portOf finds the queue pair that a packet is for. A connected queue pair
+// hears nobody but its peer.
+func (e *engine) portOf(packet *transport.Packet, m *rxMessage) *port {
+	p := e.last
+	if p == nil || p.qp.Number() != packet.DestQP {
+		if p = e.ports[uint32(packet.DestQP)]; p == nil {
+			e.stats.UnknownQP++
+			return nil
+		}
+		e.last = p
+	}
+	if packet.PKey|0x8000 != wire.DefaultPKey {
+		e.stats.BadPKey++
+		return nil
+	}
+	datagram := packet.Opcode == wire.UDSendOnly || packet.Opcode == wire.UDSendOnlyImm
+	if p.peer == nil && datagram {
+		return p
+	}
+	if p.peer == nil || datagram || p.peer.addr != m.src.Addr() {
+		e.stats.WrongSource++
+		return nil
+	}
+	return p
+}
+
+// place copies the payload to where the transport decided.
+func place(spans []transport.Span, payload []byte) {
+	for _, s := range spans {
+		n := copy(s.Bytes(), payload)
+		payload = payload[n:]
+	}
+}
+
+// epochTime is the window over which queue pairs count as active.
+const epochTime = 10 * transport.Millisecond
+
+// noteActive shares the receive buffer between the queue pairs that use it:
+// each is told its part, so that nobody sends what the kernel would drop.
+func (e *engine) noteActive(now transport.Time, p *port) {
+	if now >= e.epochEnd {
+		e.epoch++
+		e.active, e.counting = e.counting, 0
+		e.epochEnd = now + epochTime
+	}
+	if p.epoch == e.epoch {
+		return
+	}
+	p.epoch = e.epoch
+	e.counting++
+	w := max(4, e.window()/max(1, e.active, e.counting))
+	if w != p.window {
+		p.window = w
+		p.qp.SetWindow(w)
+	}
+}

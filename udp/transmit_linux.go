@@ -1,0 +1,159 @@
+package udp
+
+import (
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
+)
+
+const (
+	// turnPackets bounds what one queue pair sends before the next has its turn.
+	turnPackets = 128
+	// flushPackets is how much is gathered before it is handed to the kernel: two
+	// full segmented messages of the largest packets, so that the receiver works
+	// while the sender goes on.
+	flushPackets = 32
+	// copyBelow is the payload up to which copying into the batch is cheaper than
+	// one more piece for the kernel to gather.
+	copyBelow = 128
+)
+
+// drive serves the queue pairs that have something to do: transmit, deliver
+// completions and events, note the timer. A queue pair with more to send than
+// its turn allows, or than the kernel takes, stays in the list.
+func (e *engine) drive(now transport.Time) {
+	todo := len(e.dirty)
+	for i := 0; i < todo; i++ {
+		p := e.dirty[i]
+		p.dirty = false
+		more := e.transmit(now, p)
+		e.deliver(p)
+		e.timers.set(p, p.qp.Timeout())
+		if more {
+			e.touch(p)
+		}
+	}
+	e.dirty = e.dirty[:copy(e.dirty, e.dirty[todo:])]
+	e.flush()
+}
+
+// transmit sends what the queue pair has, and answers whether there may be more.
+func (e *engine) transmit(now transport.Time, p *port) (more bool) {
+	for range turnPackets {
+		if !e.batch.room() {
+			if e.flush(); !e.batch.room() {
+				return true
+			}
+		}
+		e.packet.Spans = e.packet.Spans[:0]
+		if !p.qp.PollTransmit(now, &e.packet) {
+			return false
+		}
+		e.encode(p, &e.packet)
+		if e.batch.backlog() >= flushPackets {
+			e.flush()
+		}
+	}
+	return true
+}
+
+// deliver hands completions and events to the queue pair's owner.
+func (e *engine) deliver(p *port) {
+	var c transport.Completion
+	for p.qp.PollCompletion(&c) {
+		p.sink.Deliver(&c)
+	}
+	var ev transport.Event
+	for p.qp.PollEvent(&ev) {
+		p.sink.Event(&ev)
+	}
+}
+
+// flush hands the batch to the kernel. What the kernel does not take stays
+// queued: a full socket buffer or device queue is back-pressure, not loss.
+func (e *engine) flush() {
+	if e.batch.backlog() == 0 {
+		return
+	}
+	r := e.batch.flush()
+	e.stats.PacketsSent += uint64(r.sent)
+	e.stats.SendDropped += uint64(r.dropped)
+	if r.queued > 0 {
+		e.stats.Backpressure++
+	}
+}
+
+// pathOf is the source port that a packet takes.
+func (e *engine) pathOf(p *port, packet *transport.Packet) int {
+	if p.mp {
+		return int(packet.Path) % len(e.pool.sockets)
+	}
+	return p.path
+}
+
+// encode adds a packet to the batch.
+func (e *engine) encode(p *port, packet *transport.Packet) {
+	to := p.peer
+	if packet.Opcode == wire.UDSendOnly || packet.Opcode == wire.UDSendOnlyImm {
+		to = e.datagramPeer(packet)
+	}
+	path := e.pathOf(p, packet)
+	if to == nil || e.faults.drops(path) {
+		return
+	}
+	headers := packet.Headers.Len()
+	pad := int(wire.PadLen(packet.Length))
+	length := headers + packet.Length + pad + wire.ICRCLen
+	segment, ok := e.batch.begin(path, to.dst, length)
+	if !ok {
+		e.stats.SendDropped++ // cannot be: transmit made sure of room
+		return
+	}
+	head := e.batch.header(headers)
+	packet.Headers.Append(head[:0])
+	sum := e.prefix(to, path, p.mp, length, segment).Headers(head)
+	for _, span := range packet.Spans {
+		sum = e.addPayload(sum, span.Bytes(), packet.Length <= copyBelow)
+	}
+	tail := e.batch.header(pad + wire.ICRCLen)
+	clear(tail[:pad])
+	sum = sum.Payload(tail[:pad])
+	wire.AppendICRC(tail[:pad], sum.Sum())
+}
+
+func (e *engine) addPayload(sum wire.ICRC, b []byte, small bool) wire.ICRC {
+	if small {
+		space := e.batch.header(len(b))
+		copy(space, b)
+		b = space
+	} else {
+		e.batch.payload(b)
+	}
+	return sum.Payload(b)
+}
+
+// prefix is the ICRC over the packet's IP and UDP headers.
+func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.ICRC {
+	cache := &to.prefixes[path]
+	e.flow = flow{src: e.local, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
+	if mp {
+		return cache.forMulti(&e.flow, length)
+	}
+	return cache.forSingle(&e.flow, length, segment)
+}
+
+// datagramPeer finds where a datagram goes; nil when its address was destroyed
+// or cannot be reached.
+func (e *engine) datagramPeer(packet *transport.Packet) *peer {
+	addr, ok := e.addresses.Addr(verbs.AH(packet.AH))
+	if !ok || addr.Unmap().Is4() != e.local.Is4() {
+		e.stats.NoAddress++
+		return nil
+	}
+	to, err := e.peerOf(addr)
+	if err != nil {
+		e.stats.NoAddress++
+		return nil
+	}
+	return to
+}

@@ -1,0 +1,137 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// waker ends the wait of the loop from another goroutine. Its eventfd is written at
+// most once per wait, however many goroutines wake.
+type waker struct {
+	fd      int
+	pending atomic.Bool // the eventfd has been written and not yet read
+}
+
+// newWaker opens an eventfd.
+func newWaker() (*waker, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return nil, fmt.Errorf("udp: open an eventfd: %w: raise `ulimit -n` (%w)", ErrTooManyFiles, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("udp: open an eventfd: %w", err)
+	}
+	return &waker{fd: fd}, nil
+}
+
+// wake makes the current or the next wait return. Whoever has work for the loop puts
+// it where the loop looks, and then calls wake. It may be called by any goroutine.
+func (w *waker) wake() {
+	if w.pending.Swap(true) {
+		return
+	}
+	one := uint64(1)
+	// The counter cannot overflow, because nobody writes twice before it is read.
+	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(w.fd), uintptr(unsafe.Pointer(&one)), 8)
+}
+
+// drain takes note of the wake. The flag falls after the read, so that a wake in
+// between writes nothing: the loop looks for work after drain and will find it. In
+// the opposite order the read could swallow a wake and leave the flag up for ever.
+func (w *waker) drain() {
+	var count uint64
+	_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(w.fd), uintptr(unsafe.Pointer(&count)), 8)
+	w.pending.Store(false)
+}
+
+// close closes the eventfd. Nobody may call wake any more.
+func (w *waker) close() error {
+	if w.fd < 0 {
+		return nil
+	}
+	fd := w.fd
+	w.fd = -1
+	return unix.Close(fd)
+}
+
+// pollSet waits for the events of one loop: packets to read, a wake, and room in the
+// socket buffers that the last flush found full.
+type pollSet struct {
+	rx      *rxSocket
+	waker   *waker
+	pool    *txPool
+	fds     []unix.PollFd
+	timeout unix.Timespec
+}
+
+// pollEvents says what ended a wait; all are false after a time-out.
+type pollEvents struct {
+	readable bool
+	woken    bool
+	writable bool // or a path's error is waiting, which the next flush will meet
+}
+
+// newPollSet returns a set for these three; pool may be nil.
+func newPollSet(rx *rxSocket, w *waker, pool *txPool) *pollSet {
+	room := 2
+	if pool != nil {
+		room += len(pool.sockets)
+	}
+	return &pollSet{rx: rx, waker: w, pool: pool, fds: make([]unix.PollFd, 0, room)}
+}
+
+// arm notes which sockets to wait for. It reads the state of the pool, so it belongs
+// to whoever owns that; block does not.
+func (p *pollSet) arm() {
+	p.fds = append(p.fds[:0],
+		unix.PollFd{Fd: int32(p.rx.fd), Events: unix.POLLIN},
+		unix.PollFd{Fd: int32(p.waker.fd), Events: unix.POLLIN})
+	if p.pool != nil {
+		for _, socket := range p.pool.sockets {
+			if socket.blocked {
+				p.fds = append(p.fds, unix.PollFd{Fd: int32(socket.fd), Events: unix.POLLOUT})
+			}
+		}
+	}
+}
+
+// wait arms and blocks.
+func (p *pollSet) wait(timeout time.Duration) (pollEvents, error) {
+	p.arm()
+	return p.block(timeout)
+}
+
+// block waits until something happens or the timeout passes; a negative timeout never
+// passes. It takes note of a wake by itself. A signal may end it early, with no event.
+func (p *pollSet) block(timeout time.Duration) (events pollEvents, err error) {
+	var limit *unix.Timespec
+	if timeout >= 0 {
+		p.timeout = unix.NsecToTimespec(int64(timeout))
+		limit = &p.timeout
+	}
+	// Not a RawSyscall: this one may block, and the scheduler must know.
+	n, err := unix.Ppoll(p.fds, limit, nil)
+	if errors.Is(err, unix.EINTR) {
+		return pollEvents{}, nil
+	}
+	if err != nil {
+		return pollEvents{}, fmt.Errorf("udp: wait for packets: %w", err)
+	}
+	if n == 0 {
+		return pollEvents{}, nil
+	}
+	events.readable = p.fds[0].Revents != 0
+	if p.fds[1].Revents != 0 {
+		events.woken = true
+		p.waker.drain()
+	}
+	for i := range p.fds[2:] {
+		events.writable = events.writable || p.fds[2+i].Revents != 0
+	}
+	return events, nil
+}

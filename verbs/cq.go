@@ -1,0 +1,186 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// CQ is a completion queue. Several queue pairs may share one, and several
+// threads may poll one.
+//
+// A completion queue never loses a completion silently. When one more comes
+// than it holds, it is broken for good: what it holds can still be polled,
+// then Poll and Wait answer ErrCQOverflow; the device raises EventCQErr; and
+// every queue pair that uses it moves to the error state. So make it as deep
+// as the requests that can be outstanding on all queues it serves.
+type CQ struct {
+	device *Device
+	ring   completionRing
+
+	// condition is set after the last push that it allows: who loads it first
+	// and then finds the ring empty has seen every completion.
+	condition atomic.Uint32
+	lost      atomic.Uint64
+	waiters   atomic.Int32 // threads in Wait or WaitSolicited
+	// solicited is the position, counted like the ring's tail, after the latest
+	// completion that is solicited or failed.
+	solicited atomic.Uint64
+}
+
+const (
+	cqOpen uint32 = iota
+	cqOverflowed
+	cqClosed
+)
+
+// CreateCQ makes a completion queue that holds depth completions.
+func (d *Device) CreateCQ(depth int) (*CQ, error) {
+	if depth < 1 || depth > MaxCQDepth {
+		return nil, fmt.Errorf("%w: completion queue depth %d is not in 1 to %d", ErrAttr, depth, MaxCQDepth)
+	}
+	c := &CQ{device: d}
+	c.ring.init(depth)
+	if err := d.lock(); err != nil {
+		return nil, err
+	}
+	defer d.unlock()
+	if len(d.cqs) >= MaxCQs {
+		return nil, fmt.Errorf("%w: %d completion queues", ErrLimit, MaxCQs)
+	}
+	d.cqs[c] = struct{}{}
+	return c, nil
+}
+
+// Depth is the number of completions that the queue holds.
+func (c *CQ) Depth() int { return int(c.ring.depth) }
+
+// Lost is the number of completions that found no room; it is zero unless the
+// queue has overflowed.
+func (c *CQ) Lost() uint64 { return c.lost.Load() }
+
+// Poll moves completions to out, oldest first, and answers how many. It does
+// not block. When there is none it lets the engine make one round of progress
+// in the caller's thread and looks again, so a polling program needs no other
+// thread to run the engine. The error is ErrCQOverflow or ErrClosed, and comes
+// only after the last completion.
+func (c *CQ) Poll(out []Completion) (int, error) {
+	condition := c.condition.Load()
+	if n := c.ring.take(out); n > 0 || len(out) == 0 {
+		return n, nil
+	}
+	if condition != cqOpen {
+		return 0, conditionError(condition)
+	}
+	c.device.engine.Progress()
+	return c.ring.take(out), nil
+}
+
+// Wait is Poll that blocks until there is at least one completion, ctx ends,
+// or the queue overflows or is closed. How long it spins before it blocks is
+// the engine's business.
+func (c *CQ) Wait(ctx context.Context, out []Completion) (int, error) {
+	return c.wait(ctx, out, c)
+}
+
+// WaitSolicited is Wait that blocks until a completion has come that the
+// sender marked as solicited, or that failed. It then answers the oldest
+// completions, which may be others.
+func (c *CQ) WaitSolicited(ctx context.Context, out []Completion) (int, error) {
+	return c.wait(ctx, out, (*solicitedCQ)(c))
+}
+
+func (c *CQ) wait(ctx context.Context, out []Completion, until Readiness) (int, error) {
+	if len(out) == 0 {
+		return 0, nil
+	}
+	for {
+		condition := c.condition.Load()
+		if condition != cqOpen || until.Ready() {
+			if n := c.ring.take(out); n > 0 {
+				return n, nil
+			}
+		}
+		if condition != cqOpen {
+			return 0, conditionError(condition)
+		}
+		c.waiters.Add(1)
+		err := c.device.engine.WaitProgress(ctx, until)
+		c.waiters.Add(-1)
+		if err != nil && c.condition.Load() == cqOpen && !until.Ready() {
+			return 0, err
+		}
+	}
+}
+
+// Ready says whether Wait has anything to answer. It is what the engine asks
+// while a thread waits.
+func (c *CQ) Ready() bool { return !c.ring.empty() || c.condition.Load() != cqOpen }
+
+// solicitedCQ is a completion queue seen by a thread that waits for solicited
+// completions only.
+type solicitedCQ CQ
+
+func (c *solicitedCQ) Ready() bool {
+	return c.solicited.Load() > c.ring.head.Load() || c.condition.Load() != cqOpen
+}
+
+// Close ends the queue and closes the queue pairs that use it. Completions it
+// holds can still be polled. Closing twice is allowed.
+func (c *CQ) Close() error {
+	c.device.engine.Lock()
+	defer c.device.unlock()
+	c.closeLocked()
+	return nil
+}
+
+func (c *CQ) closeLocked() {
+	for _, q := range c.device.sortedQPs() {
+		if q.sendCQ == c || q.recvCQ == c {
+			q.closeLocked()
+		}
+	}
+	delete(c.device.cqs, c)
+	c.condition.Store(cqClosed)
+	c.device.engine.Wake()
+}
+
+// push stores a completion; the engine lock is held.
+func (c *CQ) push(t *transport.Completion) {
+	if c.condition.Load() != cqOpen {
+		c.lost.Add(1)
+		return
+	}
+	if !c.ring.push(t) {
+		c.lost.Add(1)
+		c.overflow()
+		return
+	}
+	if t.Solicited || t.Status != transport.Success {
+		c.solicited.Store(c.ring.tail.Load())
+	}
+	if c.waiters.Load() > 0 {
+		c.device.engine.Wake()
+	}
+}
+
+// overflow breaks the queue and every queue pair that uses it.
+func (c *CQ) overflow() {
+	c.condition.Store(cqOverflowed)
+	c.device.events.raise(Event{Kind: EventCQErr, CQ: c})
+	for _, q := range c.device.sortedQPs() {
+		if q.sendCQ == c || q.recvCQ == c {
+			q.failLocked()
+		}
+	}
+	c.device.engine.Wake()
+}
+
+func conditionError(condition uint32) error {
+	if condition == cqOverflowed {
+		return ErrCQOverflow
+	}
+	return fmt.Errorf("completion queue: %w", ErrClosed)
+}

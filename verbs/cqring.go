@@ -1,0 +1,65 @@
+package verbs
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// completionRing is the storage of a completion queue. Completions are pushed
+// with the engine lock held, so there is one producer at a time, and it takes
+// no lock of the ring; the program's threads take turns by a mutex that the
+// producer never waits for. So neither a slow poller holds up the engine nor
+// the engine a poller that finds something.
+type completionRing struct {
+	slots []Completion // length: a power of two, at least depth
+	depth uint64
+
+	// The two positions are on cache lines of their own: one is written by the
+	// producer, the other by the consumers.
+	_    [64]byte
+	tail atomic.Uint64 // completions ever pushed
+	_    [56]byte
+	head atomic.Uint64 // completions ever taken
+	_    [56]byte
+
+	taking sync.Mutex
+}
+
+func (r *completionRing) init(depth int) {
+	size := 1
+	for size < depth {
+		size *= 2
+	}
+	r.slots, r.depth = make([]Completion, size), uint64(depth)
+}
+
+// push adds a completion and answers false when the ring is full.
+func (r *completionRing) push(c *transport.Completion) bool {
+	tail := r.tail.Load()
+	if tail-r.head.Load() >= r.depth {
+		return false
+	}
+	r.slots[tail&uint64(len(r.slots)-1)].from(c)
+	r.tail.Store(tail + 1)
+	return true
+}
+
+// take moves completions to out, oldest first, and answers how many.
+func (r *completionRing) take(out []Completion) int {
+	if r.empty() {
+		return 0
+	}
+	r.taking.Lock()
+	defer r.taking.Unlock()
+	head := r.head.Load()
+	n := int(min(r.tail.Load()-head, uint64(len(out))))
+	for i := range n {
+		out[i] = r.slots[(head+uint64(i))&uint64(len(r.slots)-1)]
+	}
+	r.head.Store(head + uint64(n))
+	return n
+}
+
+func (r *completionRing) empty() bool { return r.tail.Load() == r.head.Load() }

@@ -1,0 +1,137 @@
+package verbs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// Device is the root of all objects: an engine and what has been created on
+// it. Its methods, and those of its objects, may be called from any thread.
+//
+// Closing an object closes what depends on it: a completion queue or shared
+// receive queue its queue pairs, a protection domain all that was made in it,
+// the device everything. No close is refused and each may be called twice.
+type Device struct {
+	engine Engine
+	info   EngineInfo
+	events eventQueue
+
+	// The rest is under the engine lock.
+	closed bool
+	lastPD transport.PD
+	pds    map[transport.PD]*PD
+	cqs    map[*CQ]struct{}
+	srqs   map[*SRQ]struct{}
+	qps    map[QPN]*QP
+	memory memoryTable
+}
+
+// Open makes a device of an engine and owns the engine from then on. Programs
+// call the Open of an engine's package, which calls this one.
+func Open(e Engine) *Device {
+	return &Device{
+		engine: e,
+		info:   e.Info(),
+		events: newEventQueue(),
+		pds:    make(map[transport.PD]*PD),
+		cqs:    make(map[*CQ]struct{}),
+		srqs:   make(map[*SRQ]struct{}),
+		qps:    make(map[QPN]*QP),
+		memory: newMemoryTable(),
+	}
+}
+
+// Engine is the engine that the device runs on, for settings and statistics
+// that only one kind of engine has.
+func (d *Device) Engine() Engine { return d.engine }
+
+// DeviceAttr describes a device.
+type DeviceAttr struct {
+	EngineInfo
+	Limits Limits
+	// What exists now.
+	PDs, CQs, SRQs, QPs, MRs int
+	RegisteredBytes          uint64
+	EventsDropped            uint64
+}
+
+// Query describes the device and counts its objects.
+func (d *Device) Query() DeviceAttr {
+	d.engine.Lock()
+	defer d.unlock()
+	return DeviceAttr{
+		EngineInfo: d.info, Limits: limits(),
+		PDs: len(d.pds), CQs: len(d.cqs), SRQs: len(d.srqs), QPs: len(d.qps),
+		MRs: len(d.memory.regions), RegisteredBytes: d.memory.bytes,
+		EventsDropped: d.events.dropped.Load(),
+	}
+}
+
+// Events is the channel of asynchronous events. It holds a few hundred; when
+// nobody reads it the oldest stay, and the rest is counted in EventsDropped.
+// It is closed with the device.
+func (d *Device) Events() <-chan Event { return d.events.events }
+
+// Progress runs the engine once in the caller's thread without blocking, and
+// answers whether anything happened. A program needs it only where it polls
+// memory rather than a completion queue.
+func (d *Device) Progress() bool { return d.engine.Progress() }
+
+// Close closes every object of the device, then the engine.
+func (d *Device) Close() error {
+	d.engine.Lock()
+	if d.closed {
+		d.unlock()
+		return nil
+	}
+	d.closed = true
+	for _, q := range d.sortedQPs() {
+		q.closeLocked()
+	}
+	for _, pd := range d.pds {
+		pd.closeLocked()
+	}
+	for c := range d.cqs {
+		c.closeLocked()
+	}
+	d.events.close()
+	d.unlock()
+	return d.engine.Close()
+}
+
+// lock takes the engine lock, unless the device is closed.
+func (d *Device) lock() error {
+	d.engine.Lock()
+	if d.closed {
+		d.engine.Unlock()
+		return fmt.Errorf("device: %w", ErrClosed)
+	}
+	return nil
+}
+
+func (d *Device) unlock() { d.engine.Unlock() }
+
+// sortedQPs are the queue pairs by number, so that what is done to all of them
+// is done in the same order in every run of a simulation.
+func (d *Device) sortedQPs() []*QP {
+	qps := make([]*QP, 0, len(d.qps))
+	for _, q := range d.qps {
+		qps = append(qps, q)
+	}
+	slices.SortFunc(qps, func(a, b *QP) int { return int(a.number) - int(b.number) })
+	return qps
+}
+
+// freeQPN draws a number that no queue pair of the device has. Numbers are
+// random, so that packets which are still on their way to a queue pair that is
+// gone, perhaps of a process that is gone, hardly ever find another in its place.
+func (d *Device) freeQPN() QPN {
+	for {
+		n := QPN(minQPN + d.engine.Random()%(maxQPN-minQPN+1))
+		if d.qps[n] == nil {
+			return n
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package verbs
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// Engine moves the packets of a device's queue pairs: over sockets, in virtual
+// time, or in memory. Verbs is handed one by Open and owns it from then on.
+//
+// # What the lock covers
+//
+// Lock gives exclusive ownership of everything that belongs to the device:
+// its transport queue pairs, its shared receive queues, its registered memory
+// (also the bytes of it, as far as the engine reads or writes them) and its
+// Addresses. The engine touches none of these without the lock; in particular
+// it copies payload out of and into regions only with the lock held, so that
+// deregistering needs nothing but the lock to be sure that no later write can
+// happen.
+//
+// Methods marked "locked" are called with the lock held, the others without
+// it, except where both are said. Verbs holds the lock for the time of one
+// post or modify and calls no code of the application meanwhile.
+type Engine interface {
+	// Lock takes the ownership described above.
+	Lock()
+	// Unlock gives it back, after it has driven every queue pair that was
+	// kicked: transmitted what PollTransmit yields, delivered completions and
+	// events to the Sink, and armed the timer. The caller's thread does this
+	// work, because handing it to another thread costs more than a packet.
+	Unlock()
+
+	// Now is the monotonic clock of the engine; it is above zero. Locked or not.
+	Now() transport.Time
+
+	// Random answers 64 random bits: keys, queue pair numbers, first packet
+	// numbers and the seeds of queue pairs come from it. On a real network they
+	// must not be guessable (crypto/rand); a simulator answers from its seed.
+	// Locked or not.
+	Random() uint64
+
+	// Attach enters a queue pair in the table by which arriving packets find
+	// their queue pair, and names the receiver of what it reports. The engine
+	// needs no address yet: a queue pair is attached in state RESET. Locked.
+	Attach(qp transport.QP, sink Sink) error
+	// Route tells where a connected queue pair sends to, before it is moved to
+	// RTR, and again if it is reset and connected anew. Packets for it from
+	// another address are not its packets. It fails at once for an address that
+	// the engine cannot reach by its nature (the other address family, none of
+	// its network). Locked.
+	Route(qp transport.QP, remote netip.Addr) error
+	// Detach removes a queue pair: when it returns, the engine makes no further
+	// call on it or on its sink. Detaching what is not attached does nothing. Locked.
+	Detach(qp transport.QP)
+	// Kick tells that a queue pair has something to be polled: packets,
+	// completions, events or a new timeout. It only takes a note, which Unlock
+	// acts on, and calls nobody back. It may be called from within a Sink.
+	// Locked.
+	Kick(qp transport.QP)
+
+	// Addresses is the table that gives datagram destinations and sources the
+	// handles by which transport knows them (SendWR.AH, Packet.AH,
+	// Completion.AH). The engine owns it (its zero value is ready for use) and
+	// resolves handles when it transmits. Its use is locked.
+	Addresses() *Addresses
+
+	// Progress runs one round in the caller's thread without blocking: receive
+	// what has arrived, handle it, transmit, deliver. If another thread is at it
+	// already there is nothing to do. It answers whether anything happened.
+	Progress() bool
+	// WaitProgress returns nil as soon as until.Ready answers true. Until then
+	// it runs rounds in the caller's thread while there is work, and blocks when
+	// there is none: until a packet arrives, a timer is due, Wake is called or
+	// ctx ends (the error is then ctx.Err()). It returns an error that wraps
+	// ErrClosed when the engine is closed. Ready is asked without the lock, is
+	// cheap and may be asked any number of times.
+	WaitProgress(ctx context.Context, until Readiness) error
+	// Wake makes every WaitProgress that is under way ask Ready again. A Wake
+	// between its asking and its blocking is not lost. It does not take the
+	// lock, and costs next to nothing when no thread is blocked. Locked or not.
+	Wake()
+
+	// Info describes the engine; it does not change. Locked or not.
+	Info() EngineInfo
+	// Close stops the engine and frees what it holds; every WaitProgress
+	// returns. Verbs has detached all queue pairs before. Lock, Unlock, Progress
+	// and Wake stay callable and do nothing useful; closing twice is allowed.
+	Close() error
+}
+
+// Sink receives what a queue pair reports. The engine calls it with the lock
+// held, in the order in which PollCompletion and PollEvent yield, and copies
+// nothing beforehand: the pointer is valid during the call only.
+type Sink interface {
+	Deliver(c *transport.Completion)
+	Event(e *transport.Event)
+}
+
+// Readiness is the condition that a thread waits for.
+type Readiness interface {
+	Ready() bool
+}
+
+// EngineInfo describes an engine.
+type EngineInfo struct {
+	Name  string     // "udp", "sim", ...
+	Local netip.Addr // the address by which peers reach the device
+	MTU   int        // the largest path MTU that fits its network, one of 256 to 4096
+	Paths int        // virtual paths that it offers, 1 to transport.MaxPaths
+	// Window is how many packets of MTU bytes the engine can take for one queue
+	// pair before it must have run: its receive buffer, in packets. 0: no limit.
+	Window int
+}

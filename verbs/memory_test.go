@@ -1,0 +1,198 @@
+package verbs
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+func newTestPD(t testing.TB) (*Device, *PD) {
+	t.Helper()
+	d := Open(newIdleEngine())
+	t.Cleanup(func() { d.Close() })
+	pd, err := d.CreatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, pd
+}
+
+// Every way to be outside is refused.
+func TestResolve(t *testing.T) {
+	d, pd := newTestPD(t)
+	m, err := pd.AllocMemory(100, LocalWrite|RemoteWrite|RemoteRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, key := m.Addr(), m.RKey()
+	for _, c := range []struct {
+		name   string
+		pd     transport.PD
+		key    uint32
+		va     uint64
+		length uint32
+		want   Access
+		ok     bool
+	}{
+		{"all", pd.id, key, base, 100, RemoteWrite, true},
+		{"last byte", pd.id, key, base + 99, 1, RemoteRead, true},
+		{"beyond by one", pd.id, key, base + 1, 100, RemoteWrite, false},
+		{"first byte beyond", pd.id, key, base + 100, 1, RemoteWrite, false},
+		{"before", pd.id, key, base - 1, 1, RemoteWrite, false},
+		{"address and length overflow", pd.id, key, math.MaxUint64, 2, RemoteWrite, false},
+		{"overflow into the region", pd.id, key, base - (1 << 31), 1<<31 + 50, RemoteWrite, false},
+		{"wrong key", pd.id, key ^ 1, base, 1, RemoteWrite, false},
+		{"local key", pd.id, m.LKey(), base, 1, RemoteWrite, false},
+		{"wrong domain", pd.id + 1, key, base, 1, RemoteWrite, false},
+		{"missing right", pd.id, key, base, 8, RemoteAtomic, false},
+		{"one right of two", pd.id, key, base, 8, RemoteRead | RemoteAtomic, false},
+		{"nothing, wrong key", pd.id, 0, 0, 0, RemoteWrite, true},
+	} {
+		s, ok := d.memory.Resolve(c.pd, c.key, c.va, c.length, c.want)
+		if ok != c.ok {
+			t.Errorf("%s: %v, want %v", c.name, ok, c.ok)
+		}
+		if ok && (s.Length != c.length || len(s.Bytes()) != int(c.length)) {
+			t.Errorf("%s: span %+v", c.name, s)
+		}
+		if ok && c.length > 0 && s.Offset != c.va-base {
+			t.Errorf("%s: offset %d", c.name, s.Offset)
+		}
+	}
+	m.Deregister()
+	if _, ok := d.memory.Resolve(pd.id, key, base, 1, RemoteWrite); ok {
+		t.Error("a deregistered region is granted")
+	}
+	if !m.region.Invalid || d.Query().RegisteredBytes != 0 {
+		t.Error("deregistering left something behind")
+	}
+}
+
+func TestAccessRights(t *testing.T) {
+	_, pd := newTestPD(t)
+	for access, want := range map[Access]error{
+		0: nil, RemoteRead: nil, LocalWrite | RemoteWrite: nil, LocalWrite | RemoteAtomic | RemoteInvalidate: nil,
+		RemoteWrite: ErrAccess, RemoteAtomic: ErrAccess, 1 << 6: ErrAccess,
+	} {
+		if _, err := pd.RegisterMemory(make([]byte, 8), access); !errors.Is(err, want) {
+			t.Errorf("rights %#x: %v, want %v", access, err, want)
+		}
+	}
+}
+
+func TestRegionSizes(t *testing.T) {
+	_, pd := newTestPD(t)
+	if _, err := pd.RegisterMemory(nil, 0); !errors.Is(err, ErrRange) {
+		t.Errorf("empty region: %v", err)
+	}
+	if _, err := pd.AllocMemory(-1, 0); !errors.Is(err, ErrRange) {
+		t.Errorf("negative size: %v", err)
+	}
+	if _, err := pd.AllocMemory(MaxRegion, 0); !errors.Is(err, ErrNoMemory) {
+		t.Errorf("more memory than any machine has: %v", err)
+	}
+	m, err := pd.AllocMemory(10, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Addr()%pageSize != 0 || m.Len() != 10 || cap(m.Bytes()) != 10 {
+		t.Errorf("region at %#x, length %d, capacity %d", m.Addr(), m.Len(), cap(m.Bytes()))
+	}
+	if m.Addr() != uint64(uintptr(unsafe.Pointer(&m.Bytes()[0]))) {
+		t.Error("the address is not that of the memory")
+	}
+}
+
+func TestInvalidateNeedsRightAndDomain(t *testing.T) {
+	d, pd := newTestPD(t)
+	plain, _ := pd.AllocMemory(8, RemoteRead)
+	open, _ := pd.AllocMemory(8, RemoteRead|RemoteInvalidate)
+	key := open.RKey()
+	if d.memory.Invalidate(pd.id, plain.RKey()) || d.memory.Invalidate(pd.id+1, key) || d.memory.Invalidate(pd.id, key^1) {
+		t.Error("an invalidation without the right was granted")
+	}
+	if !d.memory.Invalidate(pd.id, key) || d.memory.Invalidate(pd.id, key) {
+		t.Error("a key must be invalidated exactly once")
+	}
+	if _, ok := d.memory.Resolve(pd.id, key, open.Addr(), 1, RemoteRead); ok {
+		t.Error("an invalidated key is granted")
+	}
+	fresh, err := open.Rekey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := d.memory.Resolve(pd.id, fresh, open.Addr(), 1, RemoteRead); !ok {
+		t.Error("the new key is refused")
+	}
+}
+
+func TestAtomicOnMemory(t *testing.T) {
+	d, pd := newTestPD(t)
+	m, _ := pd.AllocMemory(24, LocalWrite|RemoteAtomic)
+	s, ok := d.memory.Resolve(pd.id, m.RKey(), m.Addr()+8, 8, RemoteAtomic)
+	if !ok {
+		t.Fatal("refused")
+	}
+	if err := m.StoreUint64(8, math.MaxUint64); err != nil {
+		t.Fatal(err)
+	}
+	if old := d.memory.Atomic(s, transport.FetchAdd, 2, 0); old != math.MaxUint64 {
+		t.Errorf("fetch-and-add answered %d", old)
+	}
+	if old := d.memory.Atomic(s, transport.CompareSwap, 1, 9); old != 1 {
+		t.Errorf("compare-and-swap answered %d", old)
+	}
+	if old := d.memory.Atomic(s, transport.CompareSwap, 1, 7); old != 9 {
+		t.Errorf("failing compare-and-swap answered %d", old)
+	}
+	if v, err := m.LoadUint64(8); v != 9 || err != nil {
+		t.Errorf("memory holds %d, %v", v, err)
+	}
+	d.memory.Store(transport.Span{Region: &m.region, Offset: 3, Length: 8}, 0x0102030405060708)
+	var got [8]byte
+	if err := m.Snapshot(3, got[:]); err != nil || *(*uint64)(unsafe.Pointer(&got)) != 0x0102030405060708 {
+		t.Errorf("stored %x, %v", got, err)
+	}
+}
+
+func TestLoadsCheckBounds(t *testing.T) {
+	_, pd := newTestPD(t)
+	m, _ := pd.AllocMemory(20, LocalWrite)
+	for _, off := range []int{-8, 4, 16, 24, math.MaxInt} {
+		if _, err := m.LoadUint64(off); !errors.Is(err, ErrRange) {
+			t.Errorf("LoadUint64 at %d: %v", off, err)
+		}
+		if err := m.StoreUint64(off, 1); !errors.Is(err, ErrRange) {
+			t.Errorf("StoreUint64 at %d: %v", off, err)
+		}
+	}
+	if _, err := m.LoadUint32(16); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.LoadUint32(2); !errors.Is(err, ErrRange) {
+		t.Errorf("unaligned LoadUint32: %v", err)
+	}
+	if err := m.Snapshot(19, make([]byte, 2)); !errors.Is(err, ErrRange) {
+		t.Errorf("Snapshot beyond the end: %v", err)
+	}
+}
+
+func TestKeysAreDistinct(t *testing.T) {
+	_, pd := newTestPD(t)
+	seen := make(map[uint32]bool)
+	for range 2000 {
+		m, err := pd.RegisterMemory(make([]byte, 1), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []uint32{m.LKey(), m.RKey()} {
+			if k == 0 || seen[k] {
+				t.Fatalf("key %#x is zero or used twice", k)
+			}
+			seen[k] = true
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package verbs
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// MR is a registered memory region: memory that work requests may name and,
+// with rights and the remote key, peers may reach.
+//
+// The bytes belong to the program and to the engine at the same time. The
+// engine writes them when a receive, a READ, an atomic or a peer's WRITE
+// arrives; the completion of the work request orders its writes before the
+// program's reads. A peer's WRITE without immediate data has no completion on
+// this side: read such bytes with LoadUint64, LoadUint32 or Snapshot, since a
+// plain read beside the engine's write is a data race in Go.
+type MR struct {
+	pd     *PD
+	region transport.Region // under the engine lock, but for what never changes
+	rkey   atomic.Uint32    // region.RKey, for reading without the lock
+}
+
+// RegisterMemory registers a buffer. The region keeps it alive, and Go does
+// not move it, so remote addresses within it are its real addresses (see
+// MR.Addr).
+func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
+	if len(buf) == 0 || uint64(len(buf)) > MaxRegion {
+		return nil, fmt.Errorf("%w: a region of %d bytes", ErrRange, len(buf))
+	}
+	if err := checkAccess(access); err != nil {
+		return nil, err
+	}
+	if err := p.lock(); err != nil {
+		return nil, err
+	}
+	defer p.device.unlock()
+	t := &p.device.memory
+	if len(t.regions) >= MaxMRs {
+		return nil, fmt.Errorf("%w: %d memory regions", ErrLimit, MaxMRs)
+	}
+	m := &MR{pd: p, region: transport.Region{
+		Base:   uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))),
+		Length: uint64(len(buf)),
+		LKey:   t.freeKey(p.device.engine),
+		PD:     p.id,
+		Access: access,
+		Bytes:  buf,
+	}}
+	t.regions[m.region.LKey] = m
+	t.bytes += m.region.Length
+	m.rekeyLocked()
+	return m, nil
+}
+
+// AllocMemory allocates memory that begins at a page boundary, and registers
+// it. Memory that the system does not grant is ErrNoMemory.
+func (p *PD) AllocMemory(size int, access Access) (*MR, error) {
+	if size < 1 || uint64(size) > MaxRegion {
+		return nil, fmt.Errorf("%w: a region of %d bytes", ErrRange, size)
+	}
+	if err := checkAccess(access); err != nil {
+		return nil, err
+	}
+	buf, err := allocPages(size)
+	if err != nil {
+		return nil, err
+	}
+	return p.RegisterMemory(buf, access)
+}
+
+// checkAccess refuses rights that contradict each other: what peers may write
+// must be writable here, as the InfiniBand specification asks.
+func checkAccess(a Access) error {
+	const all = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic | RemoteInvalidate
+	if a&^all != 0 {
+		return fmt.Errorf("%w: unknown bits %#x", ErrAccess, uint8(a&^all))
+	}
+	if a&(RemoteWrite|RemoteAtomic) != 0 && a&LocalWrite == 0 {
+		return fmt.Errorf("%w: RemoteWrite and RemoteAtomic need LocalWrite", ErrAccess)
+	}
+	return nil
+}
+
+// Addr is the address of the first byte, as remote requests name it: its
+// address in this process.
+func (m *MR) Addr() uint64 { return m.region.Base }
+
+// Len is the number of bytes.
+func (m *MR) Len() int { return int(m.region.Length) }
+
+// Bytes is the memory. Who reads or writes it beside the engine must know from
+// completions that the engine does not (see MR).
+func (m *MR) Bytes() []byte { return m.region.Bytes }
+
+// LKey is the local key. Work requests name the region itself; the key is for
+// tools that show it.
+func (m *MR) LKey() uint32 { return m.region.LKey }
+
+// RKey is the remote key, which peers need to reach the region.
+func (m *MR) RKey() uint32 { return m.rkey.Load() }
+
+// Access is the set of rights.
+func (m *MR) Access() Access { return m.region.Access }
+
+// Rekey gives the region a new random remote key and answers it. The old one
+// is refused from then on, whether the peer had invalidated it or not.
+func (m *MR) Rekey() (uint32, error) {
+	if err := m.pd.lock(); err != nil {
+		return 0, err
+	}
+	defer m.pd.device.unlock()
+	if m.region.Invalid {
+		return 0, fmt.Errorf("memory region: %w", ErrClosed)
+	}
+	m.rekeyLocked()
+	return m.region.RKey, nil
+}
+
+func (m *MR) rekeyLocked() {
+	t := &m.pd.device.memory
+	if t.remote[m.region.RKey] == m {
+		delete(t.remote, m.region.RKey)
+	}
+	m.region.RKey = t.freeKey(m.pd.device.engine)
+	t.remote[m.region.RKey] = m
+	m.rkey.Store(m.region.RKey)
+}
+
+// Deregister ends the use of the region. When it returns, the engine neither
+// reads nor writes the memory any more: requests under way fail, here with
+// IBV_WC_LOC_PROT_ERR, at the peer with IBV_WC_REM_ACCESS_ERR. Deregistering
+// twice is allowed.
+func (m *MR) Deregister() error {
+	// The engine copies only with its lock held, so having had the lock once
+	// after the mark is set is the wait.
+	m.pd.device.engine.Lock()
+	defer m.pd.device.unlock()
+	m.deregisterLocked()
+	return nil
+}
+
+func (m *MR) deregisterLocked() {
+	if m.region.Invalid {
+		return
+	}
+	m.region.Invalid = true
+	t := &m.pd.device.memory
+	delete(t.regions, m.region.LKey)
+	if t.remote[m.region.RKey] == m {
+		delete(t.remote, m.region.RKey)
+	}
+	t.bytes -= m.region.Length
+}

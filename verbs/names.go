@@ -1,0 +1,98 @@
+package verbs
+
+import (
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// The vocabulary of work requests and completions is the transport's. It is
+// named here again so that a program needs to import this package only.
+type (
+	// Op is the kind of a work request or completion.
+	Op = transport.Op
+	// SendFlags modify a send work request.
+	SendFlags = transport.SendFlags
+	// Status is the status of a completion; a failed one is an error value.
+	Status = transport.Status
+	// State is the state of a queue pair.
+	State = transport.State
+	// Access is a set of rights on registered memory.
+	Access = transport.Access
+	// EventKind is the kind of an asynchronous event.
+	EventKind = transport.EventKind
+	// QPN is the number of a queue pair, 24 bits.
+	QPN = wire.QPN
+	// PSN is a packet sequence number, 24 bits.
+	PSN = wire.PSN
+	// MPOptions are the parameters of a multi-path queue pair.
+	MPOptions = transport.MPOptions
+	// PathStats count what one virtual path of a multi-path queue pair carried.
+	PathStats = transport.PathCounters
+)
+
+// Operations of work requests, then those of receive completions.
+const (
+	OpSend         = transport.OpSend
+	OpSendImm      = transport.OpSendImm
+	OpSendInv      = transport.OpSendInv
+	OpWrite        = transport.OpWrite
+	OpWriteImm     = transport.OpWriteImm
+	OpRead         = transport.OpRead
+	OpCompareSwap  = transport.OpCompareSwap
+	OpFetchAdd     = transport.OpFetchAdd
+	OpRecv         = transport.OpRecv
+	OpRecvWriteImm = transport.OpRecvWriteImm
+)
+
+// Flags of send work requests.
+const (
+	Signaled    = transport.Signaled
+	Solicited   = transport.Solicited
+	Fence       = transport.Fence
+	Synchronise = transport.Synchronise
+)
+
+// Rights on registered memory. Reading it locally needs none.
+const (
+	LocalWrite   = transport.LocalWrite
+	RemoteWrite  = transport.RemoteWrite
+	RemoteRead   = transport.RemoteRead
+	RemoteAtomic = transport.RemoteAtomic
+	// RemoteInvalidate lets the peer end the use of the remote key by SEND with
+	// invalidate; MR.Rekey gives the region a new one. The transport does not
+	// know this right: the memory table checks it.
+	RemoteInvalidate Access = 1 << 7
+)
+
+// States of a queue pair.
+const (
+	Reset = transport.Reset
+	Init  = transport.Init
+	RTR   = transport.RTR
+	RTS   = transport.RTS
+	SQD   = transport.SQD
+	SQE   = transport.SQE
+	Err   = transport.Err
+)
+
+// Asynchronous events.
+const (
+	EventQPFatal          = transport.EventQPFatal
+	EventQPReqErr         = transport.EventQPReqErr
+	EventQPAccessErr      = transport.EventQPAccessErr
+	EventCommEst          = transport.EventCommEst
+	EventSQDrained        = transport.EventSQDrained
+	EventQPLastWQEReached = transport.EventQPLastWQEReached
+	EventPathRetired      = transport.EventPathRetired
+	EventPathRestored     = transport.EventPathRestored
+	EventCQErr            = transport.EventCQErr
+	EventSRQLimit         = transport.EventSRQLimit
+	EventDeviceFatal      = transport.EventDeviceFatal
+)
+
+// PaperOptions are MP-RDMA's own parameters, WireOptions (the default) those
+// for real networks.
+var (
+	PaperOptions = transport.PaperOptions
+	WireOptions  = transport.WireOptions
+)

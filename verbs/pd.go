@@ -1,0 +1,103 @@
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// PD is a protection domain: queue pairs reach the memory of their own domain
+// and no other.
+type PD struct {
+	device *Device
+	id     transport.PD
+	closed bool // under the engine lock
+}
+
+// CreatePD makes a protection domain.
+func (d *Device) CreatePD() (*PD, error) {
+	if err := d.lock(); err != nil {
+		return nil, err
+	}
+	defer d.unlock()
+	if len(d.pds) >= MaxPDs {
+		return nil, fmt.Errorf("%w: %d protection domains", ErrLimit, MaxPDs)
+	}
+	d.lastPD++
+	pd := &PD{device: d, id: d.lastPD}
+	d.pds[pd.id] = pd
+	return pd, nil
+}
+
+// Device is the device of the domain.
+func (p *PD) Device() *Device { return p.device }
+
+// CreateAH makes a handle for a datagram destination.
+func (p *PD) CreateAH(destination netip.Addr) (AH, error) {
+	if err := p.lock(); err != nil {
+		return 0, err
+	}
+	defer p.device.unlock()
+	return p.device.engine.Addresses().create(destination)
+}
+
+// DestroyAH forgets a handle that CreateAH made. Datagrams that were posted to
+// it and not yet sent are dropped.
+func (p *PD) DestroyAH(h AH) {
+	p.device.engine.Lock()
+	defer p.device.unlock()
+	p.device.engine.Addresses().destroy(h)
+}
+
+// AddrOf is the address of a handle, such as the source of a datagram.
+func (p *PD) AddrOf(h AH) (netip.Addr, error) {
+	p.device.engine.Lock()
+	defer p.device.unlock()
+	addr, ok := p.device.engine.Addresses().Addr(h)
+	if !ok {
+		return netip.Addr{}, fmt.Errorf("%w: %d", ErrAddress, h)
+	}
+	return addr, nil
+}
+
+// Close closes the domain, its queue pairs and shared receive queues, and
+// deregisters its memory.
+func (p *PD) Close() error {
+	p.device.engine.Lock()
+	defer p.device.unlock()
+	p.closeLocked()
+	return nil
+}
+
+func (p *PD) closeLocked() {
+	p.closed = true
+	delete(p.device.pds, p.id)
+	for _, q := range p.device.sortedQPs() {
+		if q.pd == p {
+			q.closeLocked()
+		}
+	}
+	for s := range p.device.srqs {
+		if s.pd == p {
+			s.closeLocked()
+		}
+	}
+	for _, m := range p.device.memory.regions {
+		if m.pd == p {
+			m.deregisterLocked()
+		}
+	}
+}
+
+// lock takes the engine lock, unless the domain or its device is closed.
+func (p *PD) lock() error {
+	if err := p.device.lock(); err != nil {
+		return err
+	}
+	if p.closed {
+		p.device.unlock()
+		return fmt.Errorf("protection domain: %w", ErrClosed)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package verbs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// QP is a queue pair: an RC or MP connection, or an endpoint of datagrams.
+// Work is posted to it and completes on its completion queues.
+type QP struct {
+	pd     *PD
+	device *Device
+	number QPN
+	kind   QPType
+	sendCQ *CQ
+	recvCQ *CQ
+	srq    *SRQ
+
+	// The rest is under the engine lock.
+	transport transport.QP
+	options   QPOptions
+	firstPSN  PSN // of what we send; drawn anew at each reset
+	remote    netip.Addr
+	closed    bool
+
+	// Room for a request on its way to the transport, so that posting
+	// allocates nothing.
+	sendWR transport.SendWR
+	recvWR transport.RecvWR
+	spans  []transport.Span
+}
+
+// CreateQP makes a queue pair, in state RESET.
+func (p *PD) CreateQP(options QPOptions) (*QP, error) {
+	d := p.device
+	o := options.withDefaults(&d.info)
+	if err := p.lock(); err != nil {
+		return nil, err
+	}
+	defer d.unlock()
+	if err := o.check(p, &d.info); err != nil {
+		return nil, err
+	}
+	if len(d.qps) >= MaxQPs {
+		return nil, fmt.Errorf("%w: %d queue pairs", ErrLimit, MaxQPs)
+	}
+	number := d.freeQPN()
+	t, err := newTransport(o.Type, o.config(p, number))
+	if err != nil {
+		return nil, err
+	}
+	q := &QP{
+		pd: p, device: d, number: number, kind: o.Type,
+		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
+		transport: t, options: o, firstPSN: d.randomPSN(),
+		spans: make([]transport.Span, 0, transport.MaxSGE),
+	}
+	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
+		return nil, err
+	}
+	if d.info.Window > 0 {
+		t.SetWindow(min(d.info.Window, transport.MaxTrackingSlots))
+	}
+	d.qps[number] = q
+	return q, nil
+}
+
+// newTransport makes the state machine of a type.
+func newTransport(t QPType, cfg transport.Config) (transport.QP, error) {
+	switch t {
+	case RC:
+		return asQP(transport.NewRC(cfg))
+	case MP:
+		return asQP(transport.NewMP(cfg))
+	default:
+		return asQP(transport.NewUD(cfg))
+	}
+}
+
+// asQP keeps a nil pointer from becoming an interface that is not nil.
+func asQP[T transport.QP](q T, err error) (transport.QP, error) {
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func (d *Device) newRand() *rand.Rand {
+	return rand.New(rand.NewPCG(d.engine.Random(), d.engine.Random()))
+}
+
+func (d *Device) randomPSN() PSN { return PSN(d.engine.Random() & wire.PSNMask) }
+
+// Number is the queue pair's number.
+func (q *QP) Number() QPN { return q.number }
+
+// Type is the queue pair's type.
+func (q *QP) Type() QPType { return q.kind }
+
+// PD is the queue pair's protection domain.
+func (q *QP) PD() *PD { return q.pd }
+
+// State is the queue pair's state.
+func (q *QP) State() State {
+	q.device.engine.Lock()
+	defer q.device.unlock()
+	return q.transport.State()
+}
+
+// QPAttr is what Modify sets.
+type QPAttr struct {
+	transport.Attr
+	Remote netip.Addr // where the peer is; needed for RTR, except by datagrams
+}
+
+// Modify moves the queue pair to a state. attr carries what the transition
+// needs and may be nil where it needs nothing; see transport.Attr. Connect and
+// Activate do what most programs need.
+func (q *QP) Modify(to State, attr *QPAttr) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	return q.modifyLocked(to, attr)
+}
+
+func (q *QP) modifyLocked(to State, attr *QPAttr) error {
+	e := q.device.engine
+	if to == RTR && q.kind != UD {
+		if attr == nil || !attr.Remote.IsValid() {
+			return fmt.Errorf("%w: RTR needs the peer's address", ErrParams)
+		}
+		if err := e.Route(q.transport, attr.Remote); err != nil {
+			return err
+		}
+		q.remote = attr.Remote
+	}
+	var ta *transport.Attr
+	if attr != nil {
+		ta = &attr.Attr
+	}
+	if err := q.transport.Modify(e.Now(), to, ta); err != nil {
+		return err
+	}
+	if to == Reset {
+		q.firstPSN = q.device.randomPSN()
+	}
+	e.Kick(q.transport)
+	return nil
+}
+
+// QPInfo describes a queue pair.
+type QPInfo struct {
+	Number  QPN
+	Type    QPType
+	State   State
+	Attr    QPAttr
+	Options QPOptions
+}
+
+// Query describes the queue pair as it is now.
+func (q *QP) Query() QPInfo {
+	q.device.engine.Lock()
+	defer q.device.unlock()
+	return QPInfo{
+		Number: q.number, Type: q.kind, State: q.transport.State(),
+		Attr: QPAttr{Attr: q.transport.Attr(), Remote: q.remote}, Options: q.options,
+	}
+}
+
+// lock takes the engine lock, unless the queue pair or its device is closed.
+func (q *QP) lock() error {
+	if err := q.device.lock(); err != nil {
+		return err
+	}
+	if q.closed {
+		q.device.unlock()
+		return fmt.Errorf("queue pair %v: %w", q.number, ErrClosed)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// QPType is the kind of a queue pair.
+type QPType uint8
+
+// The kinds of queue pair.
+const (
+	// RC is the reliable connection of the InfiniBand specification: one path,
+	// understood by every RoCEv2 peer.
+	RC QPType = iota
+	// MP is the multi-path connection of the MP-RDMA paper, between braid peers.
+	MP
+	// UD is the unreliable datagram.
+	UD
+)
+
+var qpTypeNames = [...]string{"RC", "MP", "UD"}
+
+// String is the name of the type.
+func (t QPType) String() string {
+	if int(t) < len(qpTypeNames) {
+		return qpTypeNames[t]
+	}
+	return "UNKNOWN"
+}
+
+// ParseQPType is the type of a name that String gives.
+func ParseQPType(name string) (QPType, error) {
+	for i, n := range qpTypeNames {
+		if n == name {
+			return QPType(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: unknown queue pair type %q", ErrParams, name)
+}
+
+// QPOptions are what a queue pair is created with. Zero values stand for the
+// defaults that the fields name.
+type QPOptions struct {
+	Type   QPType
+	SendCQ *CQ  // required
+	RecvCQ *CQ  // default: SendCQ
+	SRQ    *SRQ // default: the queue pair has a receive queue of its own
+
+	SendDepth  int // work requests; default 128
+	RecvDepth  int // default 128; unused with SRQ
+	MaxSendSGE int // default 4
+	MaxRecvSGE int // default 4; unused with SRQ
+	MaxInline  int // bytes of inline data; default 256; None: none
+
+	// SignalAll makes every send request complete with a completion, not only
+	// those flagged Signaled.
+	SignalAll bool
+
+	// MP are the parameters of a multi-path queue pair; default: WireOptions.
+	MP MPOptions
+	// Conn is how Connect connects.
+	Conn ConnOptions
+}
+
+// ConnOptions are this side's wishes for a connection. As in QPOptions zero
+// stands for the default; None asks for zero itself.
+type ConnOptions struct {
+	MTU         int // path MTU; default: the largest that the engine's network carries
+	Paths       int // MP: virtual paths; default: all that the engine offers
+	Reads       int // READs and atomics outstanding towards the peer; default 16
+	ReadsServed int // READs and atomics that the peer may have outstanding; default 16
+	AckTimeout  int // local ACK timeout, 4.096 µs · 2^AckTimeout; default 14 (67 ms); None: never
+	RetryCount  int // retries after a timeout or sequence error, to 7; default 7
+	RNRRetry    int // retries when the peer has no receive posted, to 7; default 7: for ever
+	MinRNRTimer int // code of the wait asked of a peer when no receive is posted; default 12 (0.64 ms)
+}
+
+// None asks for zero in a field whose zero stands for a default.
+const None = -1
+
+func (c ConnOptions) withDefaults(info *EngineInfo) ConnOptions {
+	orDefault(&c.MTU, info.MTU)
+	orDefault(&c.Paths, info.Paths)
+	orDefault(&c.Reads, transport.MaxReads)
+	orDefault(&c.ReadsServed, transport.MaxReads)
+	orDefault(&c.AckTimeout, 14)
+	orDefault(&c.RetryCount, 7)
+	orDefault(&c.RNRRetry, transport.InfiniteRNRRetry)
+	orDefault(&c.MinRNRTimer, 12)
+	return c
+}
+
+func (c *ConnOptions) check(info *EngineInfo) error {
+	switch {
+	case !transport.ValidMTU(c.MTU) || c.MTU > info.MTU:
+		return fmt.Errorf("%w: path MTU %d; this network carries powers of two from 256 to %d", ErrAttr, c.MTU, info.MTU)
+	case c.Paths < 1 || c.Paths > info.Paths:
+		return fmt.Errorf("%w: %d paths; the engine offers %d", ErrAttr, c.Paths, info.Paths)
+	case !within(c.Reads, transport.MaxReads) || !within(c.ReadsServed, transport.MaxReads):
+		return fmt.Errorf("%w: outstanding reads beyond %d", ErrAttr, transport.MaxReads)
+	case !within(c.AckTimeout, 31) || !within(c.MinRNRTimer, 31):
+		return fmt.Errorf("%w: timer code beyond 31", ErrAttr)
+	case !within(c.RetryCount, 7) || !within(c.RNRRetry, 7):
+		return fmt.Errorf("%w: retry count beyond 7", ErrAttr)
+	}
+	return nil
+}
+
+func within(value, limit int) bool { return value >= None && value <= limit }
+
+// plain is a field's value once defaults are filled in: None is zero.
+func plain(value int) int { return max(value, 0) }
+
+// withDefaults fills in what is left at zero.
+func (o QPOptions) withDefaults(info *EngineInfo) QPOptions {
+	orDefault(&o.SendDepth, 128)
+	orDefault(&o.RecvDepth, 128)
+	orDefault(&o.MaxSendSGE, 4)
+	orDefault(&o.MaxRecvSGE, 4)
+	orDefault(&o.MaxInline, 256)
+	if o.RecvCQ == nil {
+		o.RecvCQ = o.SendCQ
+	}
+	if o.MP.Slots == 0 {
+		policy, control := o.MP.Policy, o.MP.Control
+		o.MP = WireOptions()
+		o.MP.Policy, o.MP.Control = policy, control
+	}
+	o.Conn = o.Conn.withDefaults(info)
+	if o.Type != MP {
+		o.Conn.Paths = 1
+	}
+	return o
+}
+
+func orDefault(field *int, value int) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// check refuses what the transport would not find: the rest it checks itself.
+func (o *QPOptions) check(p *PD, info *EngineInfo) error {
+	switch {
+	case o.Type > UD:
+		return fmt.Errorf("%w: queue pair type %d", ErrAttr, o.Type)
+	case o.SendCQ == nil:
+		return fmt.Errorf("%w: a queue pair needs a completion queue", ErrAttr)
+	case o.SendCQ.device != p.device || o.RecvCQ.device != p.device:
+		return fmt.Errorf("%w: completion queue", ErrForeign)
+	case o.SRQ != nil && o.SRQ.pd != p:
+		return fmt.Errorf("%w: shared receive queue", ErrForeign)
+	case o.SendCQ.condition.Load() != cqOpen || o.RecvCQ.condition.Load() != cqOpen:
+		return fmt.Errorf("%w: the completion queue is closed or has overflowed", ErrAttr)
+	case o.SRQ != nil && o.SRQ.closed:
+		return fmt.Errorf("shared receive queue: %w", ErrClosed)
+	}
+	return o.Conn.check(info)
+}
+
+// config is what the transport is created with.
+func (o *QPOptions) config(p *PD, number QPN) transport.Config {
+	cfg := transport.Config{
+		Number: number, PD: p.id,
+		SendDepth: o.SendDepth, RecvDepth: o.RecvDepth,
+		MaxSendSGE: o.MaxSendSGE, MaxRecvSGE: o.MaxRecvSGE, MaxInline: plain(o.MaxInline),
+		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP,
+	}
+	if o.SRQ != nil {
+		cfg.Recv = o.SRQ.queue
+	}
+	return cfg
+}

@@ -1,0 +1,106 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// PostSend posts a request to the send queue. An error means that nothing was
+// queued and nothing will complete. In the error state a request is taken and
+// completes as flushed.
+func (q *QP) PostSend(wr *SendWR) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if err := q.postSendLocked(wr); err != nil {
+		return err
+	}
+	q.device.engine.Kick(q.transport)
+	return nil
+}
+
+// PostSends posts requests in order, as a batch: the engine transmits when all
+// are queued. It answers how many were queued; the error is that of the first
+// which was not.
+func (q *QP) PostSends(wrs []SendWR) (int, error) {
+	if err := q.lock(); err != nil {
+		return 0, err
+	}
+	defer q.device.unlock()
+	for i := range wrs {
+		if err := q.postSendLocked(&wrs[i]); err != nil {
+			q.device.engine.Kick(q.transport)
+			return i, err
+		}
+	}
+	q.device.engine.Kick(q.transport)
+	return len(wrs), nil
+}
+
+func (q *QP) postSendLocked(wr *SendWR) error {
+	spans, err := appendSpans(q.spans[:0], wr.SGEs, q.pd)
+	if err != nil {
+		return err
+	}
+	if q.kind == UD {
+		if _, ok := q.device.engine.Addresses().Addr(wr.AH); !ok {
+			return fmt.Errorf("%w: %d", ErrAddress, wr.AH)
+		}
+	}
+	q.sendWR = transport.SendWR{
+		ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Spans: spans,
+		RemoteAddr: wr.RemoteAddr, RKey: wr.RKey, Imm: wr.Imm,
+		Compare: wr.Compare, SwapAdd: wr.SwapAdd,
+		AH: uint32(wr.AH), RemoteQPN: uint32(wr.RemoteQPN), RemoteQKey: wr.RemoteQKey,
+	}
+	if wr.Inline != nil {
+		q.sendWR.Flags |= transport.Inline
+		q.sendWR.InlineData = wr.Inline
+	}
+	return q.transport.PostSend(q.device.engine.Now(), &q.sendWR)
+}
+
+// PostRecv posts a receive. A queue pair with a shared receive queue takes
+// none: post to the shared queue.
+func (q *QP) PostRecv(wr *RecvWR) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if err := q.postRecvLocked(wr); err != nil {
+		return err
+	}
+	q.device.engine.Kick(q.transport)
+	return nil
+}
+
+// PostRecvs posts receives in order. It answers how many were queued; the
+// error is that of the first which was not.
+func (q *QP) PostRecvs(wrs []RecvWR) (int, error) {
+	if err := q.lock(); err != nil {
+		return 0, err
+	}
+	defer q.device.unlock()
+	for i := range wrs {
+		if err := q.postRecvLocked(&wrs[i]); err != nil {
+			q.device.engine.Kick(q.transport)
+			return i, err
+		}
+	}
+	q.device.engine.Kick(q.transport)
+	return len(wrs), nil
+}
+
+func (q *QP) postRecvLocked(wr *RecvWR) error {
+	if q.srq != nil {
+		return fmt.Errorf("%w: it uses a shared receive queue; post there", ErrState)
+	}
+	spans, err := appendSpans(q.spans[:0], wr.SGEs, q.pd)
+	if err != nil {
+		return err
+	}
+	q.recvWR = transport.RecvWR{ID: wr.ID, Spans: spans}
+	return q.transport.PostRecv(q.device.engine.Now(), &q.recvWR)
+}

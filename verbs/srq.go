@@ -1,0 +1,134 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// SRQ is a receive queue that several queue pairs share. A receive posted to
+// it serves whichever of them a message comes to first, and completes on that
+// queue pair's completion queue.
+type SRQ struct {
+	pd *PD
+
+	// The rest is under the engine lock.
+	queue  *transport.ReceiveQueue
+	closed bool
+	recvWR transport.RecvWR
+	spans  []transport.Span
+}
+
+// CreateSRQ makes a shared receive queue of depth requests with at most maxSGE
+// elements each.
+func (p *PD) CreateSRQ(depth, maxSGE int) (*SRQ, error) {
+	if err := p.lock(); err != nil {
+		return nil, err
+	}
+	defer p.device.unlock()
+	if len(p.device.srqs) >= MaxSRQs {
+		return nil, fmt.Errorf("%w: %d shared receive queues", ErrLimit, MaxSRQs)
+	}
+	queue, err := transport.NewReceiveQueue(depth, maxSGE, p.id)
+	if err != nil {
+		return nil, err
+	}
+	s := &SRQ{pd: p, queue: queue, spans: make([]transport.Span, 0, transport.MaxSGE)}
+	p.device.srqs[s] = struct{}{}
+	return s, nil
+}
+
+// PostRecv posts a receive.
+func (s *SRQ) PostRecv(wr *RecvWR) error {
+	if err := s.lock(); err != nil {
+		return err
+	}
+	defer s.pd.device.unlock()
+	return s.postLocked(wr)
+}
+
+// PostRecvs posts receives in order. It answers how many were queued; the
+// error is that of the first which was not.
+func (s *SRQ) PostRecvs(wrs []RecvWR) (int, error) {
+	if err := s.lock(); err != nil {
+		return 0, err
+	}
+	defer s.pd.device.unlock()
+	for i := range wrs {
+		if err := s.postLocked(&wrs[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(wrs), nil
+}
+
+func (s *SRQ) postLocked(wr *RecvWR) error {
+	spans, err := appendSpans(s.spans[:0], wr.SGEs, s.pd)
+	if err != nil {
+		return err
+	}
+	s.recvWR = transport.RecvWR{ID: wr.ID, Spans: spans}
+	return s.queue.Post(&s.recvWR)
+}
+
+// Len is the number of receives posted and not yet taken by a message.
+func (s *SRQ) Len() int {
+	s.pd.device.engine.Lock()
+	defer s.pd.device.unlock()
+	return s.queue.Len()
+}
+
+// Arm asks for one EventSRQLimit when fewer than limit receives are left; it
+// comes at once if that is so already. Zero takes the request back.
+func (s *SRQ) Arm(limit int) error {
+	if limit < 0 || limit > transport.MaxQueueDepth {
+		return fmt.Errorf("%w: limit %d", ErrAttr, limit)
+	}
+	if err := s.lock(); err != nil {
+		return err
+	}
+	defer s.pd.device.unlock()
+	s.queue.SetLimit(limit)
+	s.raiseLimit()
+	return nil
+}
+
+// raiseLimit raises the event that Arm asked for, if it is due. A message takes
+// its receive when it begins to arrive and reports it when it completes; the
+// event comes with the completion.
+func (s *SRQ) raiseLimit() {
+	if s.queue.TakeLimitEvent() {
+		s.pd.device.events.raise(Event{Kind: EventSRQLimit, SRQ: s})
+	}
+}
+
+// Close ends the queue and closes the queue pairs that use it. Receives that
+// no message has taken are forgotten, as those of libibverbs are.
+func (s *SRQ) Close() error {
+	s.pd.device.engine.Lock()
+	defer s.pd.device.unlock()
+	s.closeLocked()
+	return nil
+}
+
+func (s *SRQ) closeLocked() {
+	s.closed = true
+	for _, q := range s.pd.device.sortedQPs() {
+		if q.srq == s {
+			q.closeLocked()
+		}
+	}
+	delete(s.pd.device.srqs, s)
+}
+
+// lock takes the engine lock, unless the queue or what it belongs to is closed.
+func (s *SRQ) lock() error {
+	if err := s.pd.lock(); err != nil {
+		return err
+	}
+	if s.closed {
+		s.pd.device.unlock()
+		return fmt.Errorf("shared receive queue: %w", ErrClosed)
+	}
+	return nil
+}
