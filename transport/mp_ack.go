@@ -35,7 +35,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 		}
 	}
 	m.moveUna(now, cumulative)
-	m.afterAck(now)
+	m.afterAck(now, Path(head.Path))
 	if !p.AETH.Syndrome.IsAck() {
 		m.handleNak(now, p.AETH.Syndrome, extend(p.PSN, m.out.una), sacked)
 	}
@@ -50,6 +50,9 @@ func (m *MP) sample(now Time, a wire.MPAck) {
 	}
 	m.rtt.sample(rtt)
 	s := &m.paths[a.Path].SmoothedRTT
+	if *s == 0 {
+		*s = rtt
+	}
 	*s += (rtt - *s) / 8
 }
 
@@ -73,8 +76,7 @@ func (m *MP) ackBatch(now Time, base seq, b *wire.MPAckBatch) {
 // count1 takes the acknowledgement of one packet: loss recovery, congestion
 // control, path selection, and the packets that it releases, in this order.
 func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
-	news := m.recover.sacked(s, path)
-	if news {
+	if m.recover.sacked(s, path, again) {
 		m.progressed = true
 	}
 	if marked {
@@ -100,7 +102,10 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 // moveUna takes the cumulative acknowledgement.
 func (m *MP) moveUna(now Time, to seq) {
 	if to > m.out.una {
-		m.progressed = true
+		m.progressed, m.retries = true, 0
+		if to > m.rnrAt {
+			m.rnrRetries = 0
+		}
 		m.acknowledged(to)
 	}
 	if m.progressed {
@@ -110,14 +115,14 @@ func (m *MP) moveUna(now Time, to seq) {
 }
 
 // afterAck looks for losses, and lets what the news released go.
-func (m *MP) afterAck(now Time) {
-	if lost := m.recover.detect(now); lost > 0 {
+func (m *MP) afterAck(now Time, path Path) {
+	if lost := m.recover.detect(now, path); lost > 0 {
 		m.control.OnLoss(now, lost, m.rtt.smoothed())
 		// What was lost left the network: its place is open without a clock.
 		m.released = min(m.awnd(), m.released+lost)
 	}
 	m.rollProbe(now)
-	m.armBurst(now)
+	m.restartBurst(now)
 }
 
 // handleNak takes a negative acknowledgement: s is the packet that it names,

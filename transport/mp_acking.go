@@ -77,10 +77,11 @@ func (b *pendingAck) add(s seq, p *Packet) bool {
 	return true
 }
 
-// refuse notes a negative acknowledgement; a graver one is not displaced.
+// refuse notes a negative acknowledgement; a graver one is not displaced, and
+// of several of a kind the earliest packet is named.
 func (m *MP) refuse(y wire.Syndrome, at, refused seq, p *Packet) {
 	n := &m.ack.nak
-	if n.due && n.syndrome != wire.NakPSNSequence {
+	if n.due && n.syndrome != wire.NakPSNSequence && !(n.syndrome == y && at < n.at) {
 		return
 	}
 	*n = pendingNak{syndrome: y, at: at, refused: refused, path: p.MP.Path, sentAt: p.MP.SentAt, due: true}

@@ -36,7 +36,7 @@ func (m *MP) wellFormed(op wire.Opcode, p *Packet) bool {
 		return false
 	}
 	if !op.HasPayload() {
-		return true
+		return p.Length == 0
 	}
 	if !op.Ends() {
 		return p.Length == mtu
@@ -50,12 +50,6 @@ func (m *MP) deny(s seq, y wire.Syndrome) Verdict {
 		m.endWith(y, s)
 	}
 	return Drop
-}
-
-// endWith stops receiving for good. The refusal goes out when the responses
-// to earlier requests are delivered, so that those complete.
-func (m *MP) endWith(y wire.Syndrome, at seq) {
-	m.in.ending, m.in.fatal, m.in.fatalAt = true, y, at
 }
 
 // receiveFor finds the receive that a message consumes: its MSN counts such messages (§3.1).
@@ -102,7 +96,7 @@ func (m *MP) admitWrite(s seq, op wire.Opcode, p *Packet) Verdict {
 	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
 	end := at + uint64(p.Length)
 	length := uint64(p.RETH.Length)
-	if length > MaxMessage || end > length || op.Ends() != (end == length) {
+	if length > MaxMessage || end > length || op.Ends() != (end == length) || p.RETH.VA < at {
 		m.count.Malformed++
 		return m.deny(s, wire.NakInvalidRequest)
 	}
@@ -112,12 +106,14 @@ func (m *MP) admitWrite(s seq, op wire.Opcode, p *Packet) Verdict {
 	if p.Length == 0 {
 		return Done
 	}
-	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, p.RETH.RKey, p.RETH.VA, uint32(p.Length), RemoteWrite)
+	// The whole range of the WRITE is checked with every packet of it, so that
+	// one that reaches too far leaves no byte behind.
+	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, p.RETH.RKey, p.RETH.VA-at, p.RETH.Length, RemoteWrite)
 	if !ok {
 		m.count.AccessErrors++
 		return m.deny(s, wire.NakRemoteAccess)
 	}
-	p.Spans = append(p.Spans, span)
+	p.Spans = append(p.Spans, Span{span.Region, span.Offset + at, uint32(p.Length)})
 	return Place
 }
 

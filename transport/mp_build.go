@@ -34,6 +34,18 @@ func (m *MP) buildData(now Time, s seq, path Path, again bool, p *Packet) bool {
 	return true
 }
 
+// awaitsItsFailure says whether packet s belongs to a request whose local
+// memory is gone while earlier requests are not complete. They complete first,
+// so that the failure is told of the right request.
+func (m *MP) awaitsItsFailure(s seq) bool {
+	msg := m.out.find(s)
+	if msg.kind != outRequest || msg.number == m.sq.retired {
+		return false
+	}
+	w := m.sq.byNumber(msg.number)
+	return w != nil && anyInvalid(w.Spans)
+}
+
 // segment answers where packet offset of a message begins and how long it is.
 func (m *MP) segment(length, offset uint32) (at, n uint32) {
 	mtu := uint32(m.attr.MTU)

@@ -120,52 +120,48 @@ func TestMPInflateSurvivesReorderedAcks(t *testing.T) {
 	}
 }
 
-// §3.5, burst control: one ACK clocks out at most two packets; without further
-// ACKs the rest goes half an RTT later, to random VPs.
-func TestMPBurstControl(t *testing.T) {
+// openedAtOnce brings a sender to where a single ACK opens a window of many
+// packets: the peer's receiver had been full.
+func openedAtOnce(t *testing.T) *mpTest {
+	t.Helper()
 	q := newMPTest(t, func(o *MPOptions) { o.InitialWindow = 12 })
 	q.write(100)
 	q.wantSent("IW", numbers(0, 12)...)
-	for n := range 10 {
-		q.receive(n) // their ACKs are lost
+	for n := range 7 {
+		q.ack(n, withWindow(5))
 	}
-	q.ack(10, onPath(3))
-	q.forget()
-	q.ack(11, onPath(3))
-	first := q.number(q.mp.out.nxt.psn())
-	sent := q.unwanted
-	if len(sent) != 2 || sent[0].Path != 3 || sent[1].Path != 3 {
-		t.Fatalf("one ACK released %d packets, want two on its path", len(sent))
+	q.wantIdle("twelve less seven are in flight, and no more may be")
+	q.ack(7, onPath(3), withWindow(100))
+	for _, p := range q.wantSent("one ACK clocks out at most two", 12, 13) {
+		if p.Path != 3 {
+			t.Errorf("packet %d left the path of the ACK", q.number(p.PSN))
+		}
 	}
-	q.unwanted = nil
+	return q
+}
+
+// §3.5, burst control: one ACK clocks out at most two packets; without further
+// ACKs the rest goes half an RTT later, to random VPs.
+func TestMPBurstControl(t *testing.T) {
+	q := openedAtOnce(t)
 	if d := q.advanceToTimer(); d != mpRTT/2 {
 		t.Fatalf("burst timer of %v, want half of %v", d, mpRTT)
 	}
-	rest := q.wantSent("the burst timer opens the window", numbers(first, first+12-int(q.flightAt(first)))...)
 	paths := map[Path]bool{}
-	for _, p := range rest {
+	for _, p := range q.wantSent("the rest of the window", numbers(14, 20)...) {
 		paths[p.Path] = true
 	}
-	if len(rest) < 6 || len(paths) < 3 {
-		t.Errorf("%d packets over %d paths, want random ones", len(rest), len(paths))
+	if len(paths) < 3 {
+		t.Errorf("the burst went to %d paths, want random ones", len(paths))
 	}
-	q.wantIdle("the window is full")
 }
-
-// flightAt is how many packets were outstanding when snd_nxt was n.
-func (q *mpTest) flightAt(n int) int { return n - q.number(q.mp.out.una.psn()) }
 
 // §3.5: the burst timer is for when no subsequent ACKs return, so an ACK puts it off.
 func TestMPBurstTimerWaitsForSilence(t *testing.T) {
-	q := newMPTest(t, func(o *MPOptions) { o.InitialWindow = 12 })
-	q.write(100)
-	for n := range 9 {
-		q.receive(n)
-	}
-	q.ack(9)
+	q := openedAtOnce(t)
 	q.advance(8 * Microsecond)
-	q.ack(10)
-	q.forget()
+	q.ack(8, onPath(4))
+	q.wantSent("two more", 14, 15)
 	q.advance(mpRTT/2 - 1)
 	q.wantIdle("the last ACK is younger than half an RTT")
 	q.advance(1)

@@ -14,21 +14,50 @@ func (m *MP) deliver(t tailRecord) bool {
 		return m.deliverReceive(t, OpRecvWriteImm)
 	case op == wire.ReadRequest:
 		return m.deliverRead(t)
-	case op == wire.AtomicAcknowledge:
-		if w := m.sq.byNumber(*m.out.awaiting.at(0)); w != nil {
-			m.cfg.Memory.Store(w.Spans[0], t.a)
-		}
-		m.answeredRead()
 	case op.IsAtomic():
 		return m.deliverAtomic(t)
-	case op.IsReadResponse():
-		m.answeredRead()
+	default:
+		return m.deliverResponse(t)
 	}
+}
+
+// deliverResponse completes the oldest READ or atomic. Admission saw that the
+// response answers something; that it is the turn of just this one can only
+// be known here, and a peer that answers out of turn is not believed.
+func (m *MP) deliverResponse(t tailRecord) bool {
+	w := m.oldestAwaiting()
+	atomic := t.opcode == wire.AtomicAcknowledge
+	if w == nil || t.msn != m.out.answered&wire.PSNMask || w.Op.isAtomic() != atomic {
+		m.count.Malformed++
+		m.fail(BadRespErr)
+		return false
+	}
+	if anyInvalid(w.Spans) {
+		m.fail(LocProtErr)
+		return false
+	}
+	if atomic {
+		m.cfg.Memory.Store(w.Spans[0], t.a)
+	}
+	m.answeredRead()
 	return true
+}
+
+func (m *MP) oldestAwaiting() *sendWQE {
+	if m.out.awaiting.len() == 0 {
+		return nil
+	}
+	return m.sq.byNumber(*m.out.awaiting.at(0))
 }
 
 func (m *MP) deliverReceive(t tailRecord, op Op) bool {
 	w := m.rq.at(0)
+	if w == nil || t.msn != m.in.receives&wire.PSNMask {
+		// Its packets were placed by a number that is not theirs.
+		m.count.Malformed++
+		m.endWith(wire.NakInvalidRequest, t.at)
+		return false
+	}
 	c := Completion{ID: w.id, Op: op, Bytes: t.bytes, Solicited: t.solicited}
 	if t.opcode.HasImm() {
 		c.WithImm, c.Imm = true, t.imm
@@ -47,16 +76,25 @@ func (m *MP) deliverReceive(t tailRecord, op Op) bool {
 	return true
 }
 
-// respond queues a response. A peer that asks for more than the resources
-// agreed on breaks the protocol; the factor two is for responses that it has
-// received but whose acknowledgements are still on their way.
-func (m *MP) respond(t tailRecord, r outMessage) bool {
-	if m.out.unfinishedResponses >= 2*m.attr.ReadsServed {
-		m.count.Malformed++
-		m.endWith(wire.NakInvalidRequest, t.at)
-		return false
+// responsesAhead is how many responses may be unacknowledged beyond the
+// resources agreed on. The peer may have received them and gone on asking
+// while every acknowledgement of them was lost; so many in a row are not.
+const responsesAhead = 256
+
+// mayRespond says whether one more response can be kept. A peer that has more
+// READs and atomics outstanding than agreed on breaks the protocol.
+func (m *MP) mayRespond(t tailRecord) bool {
+	if m.attr.ReadsServed > 0 && m.out.unfinishedResponses < m.attr.ReadsServed+responsesAhead {
+		return true
 	}
-	r.msn, r.asked = t.imm, t.at
+	m.count.Malformed++
+	m.endWith(wire.NakInvalidRequest, t.at)
+	return false
+}
+
+// respond queues a response.
+func (m *MP) respond(t tailRecord, r outMessage) bool {
+	r.msn, r.asked = t.msn, t.at
 	*m.out.responses.push() = r
 	m.out.unfinishedResponses++
 	return true
@@ -66,6 +104,9 @@ func (m *MP) deliverRead(t tailRecord) bool {
 	if t.bytes > MaxMessage {
 		m.count.Malformed++
 		m.endWith(wire.NakInvalidRequest, t.at)
+		return false
+	}
+	if !m.mayRespond(t) {
 		return false
 	}
 	var span Span
@@ -97,8 +138,8 @@ func (m *MP) deliverAtomic(t tailRecord) bool {
 		op = CompareSwap
 	}
 	// The resources are checked before the operation has an effect.
-	if m.out.unfinishedResponses >= 2*m.attr.ReadsServed {
-		return m.respond(t, outMessage{})
+	if !m.mayRespond(t) {
+		return false
 	}
 	value := m.cfg.Memory.Atomic(span, op, t.a, t.b)
 	return m.respond(t, outMessage{kind: outAtomicResponse, value: value, length: 8, packets: 1})

@@ -61,13 +61,20 @@ func (m *MP) dataPosted(now Time) {
 	m.releaseAll()
 }
 
+// restartBurst lets the burst timer run from an acknowledgement on: it is for
+// when no further ones return (§3.5).
+func (m *MP) restartBurst(now Time) {
+	m.timers.disarm(timerBurst)
+	m.armBurst(now)
+}
+
 // armBurst starts the burst timer when the window is open, data waits and no
 // acknowledgement has released it (§3.5: half a round trip).
 func (m *MP) armBurst(now Time) {
 	if !m.policy.AckClocked() || m.timers.armed(timerBurst) {
 		return
 	}
-	if m.awnd() > m.released && m.spanOpen() && (m.hasNew() || m.hasLost()) {
+	if m.awnd() > m.released && (m.hasLost() || m.spanOpen() && m.hasNew()) {
 		m.timers.arm(timerBurst, now+max(1, m.rtt.smoothed()/2))
 	}
 }
@@ -92,8 +99,10 @@ func (m *MP) nextPath() Path {
 	p := m.policy.Next()
 	if m.probeNew {
 		m.probeNew = false
-		m.count.Probes++
-		p = Path(m.cfg.Rand.IntN(len(m.paths)))
+		if q := Path(m.cfg.Rand.IntN(len(m.paths))); !m.paths[q].Retired {
+			m.count.Probes++
+			return q
+		}
 	}
 	return p
 }
@@ -131,9 +140,16 @@ func (m *MP) pollData(now Time, p *Packet) bool {
 
 func (m *MP) sendNew(now Time, p *Packet) bool {
 	s := m.out.nxt
+	if m.awaitsItsFailure(s) {
+		return false
+	}
 	path := m.nextPath()
 	if !m.buildData(now, s, path, false, p) {
 		return false
+	}
+	if m.out.una == m.out.nxt {
+		// The timer may still watch over awaited responses, with more patience.
+		m.timers.disarm(timerRTO)
 	}
 	m.recover.sent(s, path, now, false)
 	m.out.nxt++

@@ -33,6 +33,8 @@ func marked(a *wire.MPAck) { a.ECE = true }
 
 func onPath(p Path) ackEdit { return func(a *wire.MPAck) { a.Path = uint16(p) } }
 
+func withWindow(n uint16) ackEdit { return func(a *wire.MPAck) { a.Window = n } }
+
 // ack acknowledges packet n by its path, one round trip after it was sent.
 func (q *mpTest) ack(n int, edits ...ackEdit) Verdict {
 	q.t.Helper()

@@ -187,7 +187,7 @@ func (q *mpTest) checkInvariants() {
 	if m.out.una > m.out.nxt || m.out.nxt > m.out.end {
 		q.t.Fatalf("order of snd_una, snd_nxt, end: %d %d %d", m.out.una, m.out.nxt, m.out.end)
 	}
-	if f := m.recover.inflight(); f < 0 || f > int(m.out.nxt-m.out.una) {
+	if f := m.recover.inflight(); f < 0 || m.opt.Selective && f > int(m.out.nxt-m.out.una) {
 		q.t.Fatalf("in flight %d of %d", f, m.out.nxt-m.out.una)
 	}
 	if c := m.count; m.opt.Selective && c.PacketsSent != c.Acknowledged+c.Lost+uint64(m.recover.inflight()) {

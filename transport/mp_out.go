@@ -47,8 +47,10 @@ type outStream struct {
 	lastSent            Time
 }
 
+// start begins the stream. Responses to requests that came before we may send
+// wait in it already.
 func (o *outStream) start(p wire.PSN) {
-	*o = outStream{una: firstSeq(p), nxt: firstSeq(p), end: firstSeq(p)}
+	o.una, o.nxt, o.end = firstSeq(p), firstSeq(p), firstSeq(p)
 }
 
 // midMessage says whether a message has begun whose packets are not all sent.

@@ -13,6 +13,10 @@ type mpPath struct {
 	probeWait  Time // how long the last probe was given
 	probeNext  bool // the next probe follows a good one
 	probesGood int  // probes of this retirement that came back
+	probeStamp uint32
+	probing    bool // the probe with this stamp is not answered
+	unheard    int  // packets given up since the path was last heard of
+	lastHeard  Time // when the latest packet known to have arrived by this path was sent
 	retiredAt  Time
 	retiredFor uint8 // retirements in quick succession: each doubles the wait
 }

@@ -13,6 +13,10 @@ type inStream struct {
 	fatalAt  seq
 	ending   bool
 	dead     bool // the refusal was sent; it is repeated for every further packet
+	// blocked says that the response at blockedAt, in our own stream, can not be
+	// sent because its memory is gone.
+	blocked   bool
+	blockedAt seq
 }
 
 // tailRecord is the last packet of a message that needs an action.
@@ -20,6 +24,7 @@ type tailRecord struct {
 	at        seq
 	opcode    wire.Opcode // base
 	solicited bool
+	msn       uint32
 	bytes     uint32
 	imm       uint32
 	rkey      uint32 // SEND with invalidate; READ and atomics
@@ -132,7 +137,7 @@ func (in *inStream) insertTail(t tailRecord) {
 
 // tailOf keeps what the action at the head will need.
 func (m *MP) tailOf(s seq, p *Packet) tailRecord {
-	t := tailRecord{at: s, opcode: p.Opcode.Base(), solicited: p.Solicited, imm: uint32(p.Imm)}
+	t := tailRecord{at: s, opcode: p.Opcode.Base(), solicited: p.Solicited, msn: p.MP.MSN, imm: uint32(p.Imm)}
 	switch op := t.opcode; {
 	case op.IsSend():
 		t.bytes = p.MP.Offset*uint32(m.attr.MTU) + uint32(p.Length)
@@ -141,7 +146,6 @@ func (m *MP) tailOf(s seq, p *Packet) tailRecord {
 		t.bytes = p.RETH.Length
 	case op == wire.ReadRequest:
 		t.bytes, t.va, t.rkey = p.RETH.Length, p.RETH.VA, p.RETH.RKey
-		t.imm = p.MP.MSN
 	case op == wire.AtomicAcknowledge:
 		t.a = p.AtomicAck.Original
 	case op.IsAtomic():
@@ -150,7 +154,6 @@ func (m *MP) tailOf(s seq, p *Packet) tailRecord {
 		if op == wire.CompareSwap {
 			t.a, t.b = p.AtomicETH.Compare, p.AtomicETH.SwapAdd
 		}
-		t.imm = p.MP.MSN
 	}
 	return t
 }

@@ -6,8 +6,9 @@ package transport
 type lossRecovery interface {
 	// sent notes a transmission of packet s, which had been sent before if again.
 	sent(s seq, p Path, now Time, again bool)
-	// sacked notes that s arrived by path p; it answers whether that was news.
-	sacked(s seq, p Path) bool
+	// sacked notes that s arrived by path p, as a retransmission if again; it
+	// answers whether that was news.
+	sacked(s seq, p Path, again bool) bool
 	// advanced notes that everything before `to` has arrived; from is the old snd_una.
 	advanced(from, to seq)
 	// inflight is the number of packets believed to be in the network.
@@ -21,7 +22,7 @@ type lossRecovery interface {
 	// rewind asks for everything from s on to be sent again, without blame (RNR, early synchronise).
 	rewind(s seq)
 	// timedOut notes that everything in the network is lost.
-	timedOut(now Time)
-	// detect looks for losses that the acknowledgements since the last call imply.
-	detect(now Time) int
+	timedOut()
+	// detect looks for losses that an acknowledgement by path p implies.
+	detect(now Time, p Path) int
 }

@@ -3,9 +3,12 @@ package transport
 // paperRecovery is MP-RDMA's loss recovery (§3.2, §3.5) with its own state and
 // no more: inflate, snd_retx and recovery.
 type paperRecovery struct {
-	out      *outStream
-	inflate  int  // §3.2: ACKs received above snd_una, NewReno's estimate
+	out *outStream
+	// inflate counts acknowledgements (§3.2, NewReno's estimate). It may be below
+	// zero while acknowledgements of packets before snd_una are still on their way.
+	inflate  int
 	active   bool // recovery mode
+	from     seq  // where this recovery began
 	retx     seq  // snd_retx: the next packet to send again in recovery mode
 	recovery seq  // snd_nxt when recovery mode began
 	lastSent Time
@@ -13,7 +16,15 @@ type paperRecovery struct {
 
 // inflight is snd_nxt - snd_una - inflate, so that awnd = cwnd - inflight is the paper's formula.
 func (r *paperRecovery) inflight() int {
-	return max(0, int(r.out.nxt-r.out.una)-r.inflate)
+	return max(0, r.outstanding()-r.inflate)
+}
+
+func (r *paperRecovery) outstanding() int { return int(r.out.nxt - r.out.una) }
+
+// leftNetwork notes that n packets are no longer on their way. Never more can
+// have left than were sent, whatever is duplicated on the way.
+func (r *paperRecovery) leftNetwork(n int) {
+	r.inflate = min(r.inflate+n, r.outstanding())
 }
 
 func (r *paperRecovery) sent(s seq, _ Path, now Time, again bool) {
@@ -21,33 +32,31 @@ func (r *paperRecovery) sent(s seq, _ Path, now Time, again bool) {
 	if !again {
 		return
 	}
-	// What is sent again had been taken out of the estimate when it was judged lost.
-	r.inflate = max(0, r.inflate-1)
+	r.inflate-- // one more on its way that snd_nxt does not show
 	if r.active && s == r.retx {
 		r.retx++
 	}
 }
 
-func (r *paperRecovery) sacked(s seq, _ Path) bool {
-	if s >= r.out.nxt {
-		return false
-	}
-	// §3.2: inflate increases by one for each received ACK. It can never exceed
-	// what was sent, whatever is duplicated on the way.
-	r.inflate = min(r.inflate+1, int(r.out.nxt-r.out.una))
-	return true
+// sacked: §3.2, inflate increases by one for each received ACK.
+func (r *paperRecovery) sacked(s seq, _ Path, _ bool) bool {
+	r.leftNetwork(1)
+	return s >= r.out.una
 }
 
 // advanced: §3.2, once an ACK moves snd_una, inflate decreases by the step.
 func (r *paperRecovery) advanced(from, to seq) {
-	r.inflate = max(0, r.inflate-int(to-from))
-	if !r.active {
-		return
-	}
+	r.inflate -= int(to - from)
 	r.retx = max(r.retx, to)
 	// §3.5: if snd_una moves beyond recovery, the recovery mode ends.
-	if to >= r.recovery {
+	ended := r.active && to >= r.recovery
+	if ended {
 		r.active = false
+	}
+	// Acknowledgements that were lost would keep the window closed for ever. They
+	// are forgotten where no packet from before can be missing any more.
+	if ended || to == r.out.nxt {
+		r.inflate = max(r.inflate, 0)
 	}
 }
 
@@ -62,31 +71,39 @@ func (r *paperRecovery) oldest() (seq, Time, bool) {
 	return r.out.una, r.lastSent, r.out.una < r.out.nxt
 }
 
-// nacked enters recovery mode (§3.5); in recovery mode a NACK says nothing new.
+// nacked enters recovery mode (§3.5); in recovery mode a NACK says nothing new,
+// unless recovery began beyond the packet that is missing. The refused packet
+// has left the network.
 func (r *paperRecovery) nacked(s, _ seq) {
-	if r.active || s < r.out.una || s >= r.out.nxt {
+	if s < r.out.una || s >= r.out.nxt {
 		return
 	}
-	r.begin(s)
-	r.inflate = min(r.inflate+1, int(r.out.nxt-r.out.una))
+	r.leftNetwork(1)
+	if !r.active || s < r.from {
+		r.begin(s)
+	}
 }
 
 func (r *paperRecovery) begin(s seq) {
-	r.active, r.retx, r.recovery = true, s, r.out.nxt
+	r.active, r.from, r.retx, r.recovery = true, s, s, r.out.nxt
 }
 
 func (r *paperRecovery) rewind(s seq) {
 	s = max(s, r.out.una)
-	if s < r.out.nxt {
-		r.begin(s)
-		r.inflate = min(r.inflate+int(r.out.nxt-s), int(r.out.nxt-r.out.una))
+	if s >= r.out.nxt {
+		return
 	}
+	r.leftNetwork(int(r.out.nxt - s))
+	if r.active {
+		s = min(s, r.retx)
+	}
+	r.begin(s)
 }
 
 // timedOut: §3.5, the sender starts to retransmit all unacknowledged packets.
-func (r *paperRecovery) timedOut(Time) {
+func (r *paperRecovery) timedOut() {
 	r.begin(r.out.una)
-	r.inflate = int(r.out.nxt - r.out.una)
+	r.inflate = r.outstanding()
 }
 
-func (r *paperRecovery) detect(Time) int { return 0 }
+func (r *paperRecovery) detect(Time, Path) int { return 0 }

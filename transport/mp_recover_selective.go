@@ -20,6 +20,7 @@ type selective struct {
 	flying  int
 	lost    fifo[seq] // judged lost, with stale entries in between
 	newest  Time      // when the most recently sent of the arrived packets was sent
+	swept   Time      // when all paths were last looked at
 }
 
 // reorderTolerance is how many later packets of the same path must have been
@@ -58,7 +59,7 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	r.reserve(s)
 	rec := r.at(s)
 	if again && !rec.lost {
-		r.judgeLost(rec) // sent again on suspicion: the earlier transmission is given up
+		r.giveUp(now, rec)
 	}
 	if !again {
 		*rec = record{}
@@ -71,7 +72,24 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	r.flying++
 }
 
-func (r *selective) sacked(s seq, p Path) bool {
+// giveUp takes a transmission for lost because the packet is sent again on
+// suspicion. A path that has swallowed several in a row while others delivered
+// is dead; with little to send, no later arrival would ever prove it.
+func (r *selective) giveUp(now Time, rec *record) {
+	r.judgeLost(rec)
+	path := &r.mp.paths[rec.path]
+	if path.unheard < reorderTolerance {
+		return
+	}
+	for i := range r.mp.paths {
+		if r.mp.paths[i].lastHeard > rec.sentAt && Path(i) != rec.path {
+			r.mp.pathLost(now, rec.path, true)
+			return
+		}
+	}
+}
+
+func (r *selective) sacked(s seq, p Path, again bool) bool {
 	if !r.live(s) {
 		return false
 	}
@@ -80,7 +98,8 @@ func (r *selective) sacked(s seq, p Path) bool {
 		return false
 	}
 	r.arrived(rec)
-	if rec.path == p {
+	// Only an answer to the latest transmission says something about its order.
+	if rec.path == p && rec.again == again {
 		r.evidence(rec)
 	}
 	return true
@@ -109,6 +128,8 @@ func (r *selective) evidence(rec *record) {
 		path.ackedOrder = rec.order
 	}
 	r.newest = max(r.newest, rec.sentAt)
+	path.unheard = 0
+	path.lastHeard = max(path.lastHeard, rec.sentAt)
 }
 
 func (r *selective) advanced(from, to seq) {
@@ -166,21 +187,28 @@ func (r *selective) rewind(s seq) {
 	}
 }
 
-func (r *selective) timedOut(Time) { r.rewind(r.mp.out.una) }
+func (r *selective) timedOut() { r.rewind(r.mp.out.una) }
 
 // judgeLost takes a transmission out of flight.
 func (r *selective) judgeLost(rec *record) {
 	rec.lost = true
 	r.flying--
-	r.mp.paths[rec.path].Lost++
+	path := &r.mp.paths[rec.path]
+	path.Lost++
+	path.unheard++
 	r.mp.count.Lost++
 }
 
-// detect sweeps the oldest transmissions of each path and answers how many
-// packets it judged lost.
-func (r *selective) detect(now Time) int {
-	found := 0
+// detect sweeps the oldest transmissions of the path that was heard of, and now
+// and then of the others, whose silence may speak. It answers how many packets
+// it judged lost.
+func (r *selective) detect(now Time, heard Path) int {
 	silence := max(2*r.mp.rtt.smoothed(), r.mp.rtt.late(), minSilence)
+	if now < r.swept+silence/8 {
+		return r.sweep(heard, now, silence)
+	}
+	r.swept = now
+	found := 0
 	for p := range r.mp.paths {
 		found += r.sweep(Path(p), now, silence)
 	}

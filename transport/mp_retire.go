@@ -76,6 +76,9 @@ func (m *MP) armProbe() {
 
 // pollProbe yields the probe of a retired path that is due.
 func (m *MP) pollProbe(now Time, p *Packet) bool {
+	if m.pollAlive(now, p) {
+		return true
+	}
 	if !m.probeDue || !m.state.sends() {
 		return false
 	}
@@ -92,6 +95,7 @@ func (m *MP) pollProbe(now Time, p *Packet) bool {
 		q.probeNext = false
 		q.probeAt = now + q.probeWait
 		m.buildProbe(now, Path(i), p)
+		q.probeStamp, q.probing = p.MP.SentAt, true
 		return true
 	}
 	m.probeDue = false
@@ -114,9 +118,11 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	q := &m.paths[p.Ack.Path]
-	if !q.Retired {
+	// Copies of one answer prove no more than the answer.
+	if !q.Retired || !q.probing || p.Ack.SentAt != q.probeStamp {
 		return Done
 	}
+	q.probing = false
 	if q.probesGood++; q.probesGood >= probesToRestore {
 		m.restore(now, Path(p.Ack.Path))
 		return Done

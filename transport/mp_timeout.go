@@ -18,16 +18,24 @@ func (m *MP) armRTO(now Time) {
 	if most := m.attr.ackTimeout(); most > 0 {
 		rto = min(rto, max(most, m.opt.MinRTO))
 	}
-	m.timers.arm(timerRTO, now+rto<<min(m.retries, 10))
+	if m.timers.armed(timerRNR) {
+		return // the peer asked for silence
+	}
+	m.timers.arm(timerRTO, now+max(rto, min(rto<<min(m.retries, 10), longestRTO)))
 }
+
+// longestRTO bounds the doubling, so that a connection resumes soon after a
+// network that was dead for long comes back.
+const longestRTO = Second
 
 // progress restarts the retransmission timer after news, or stops it when
 // nothing is outstanding.
 func (m *MP) progress(now Time) {
-	m.retries, m.rnrRetries, m.earlyTries = 0, 0, 0
+	m.earlyTries = 0
 	if m.out.una == m.out.nxt {
 		m.timers.disarm(timerRTO)
 		m.timers.disarm(timerEarly)
+		m.watchAnswers(now)
 		return
 	}
 	m.armRTO(now)
@@ -96,7 +104,15 @@ func (m *MP) HandleTimeout(now Time) {
 // timedOut is the retransmission timeout (§3.5): everything unacknowledged is
 // sent again, until the retry count is used up.
 func (m *MP) timedOut(now Time) {
-	if m.out.una == m.out.nxt || !m.state.sends() {
+	if !m.state.sends() {
+		return
+	}
+	if m.out.una == m.out.nxt {
+		m.askIfAlive(now)
+		return
+	}
+	if m.in.ending && m.retries >= patienceWithResponses {
+		m.endNow()
 		return
 	}
 	m.count.LocalAckTimeoutErr++
@@ -106,7 +122,7 @@ func (m *MP) timedOut(now Time) {
 	}
 	m.retries++
 	m.earlyTries = 0
-	m.recover.timedOut(now)
+	m.recover.timedOut()
 	m.control.OnTimeout()
 	for p := range m.paths {
 		m.policy.Feedback(Path(p), TimedOut, 0)
@@ -118,8 +134,16 @@ func (m *MP) timedOut(now Time) {
 // peerNotReady hears an RNR NAK for packet s: everything from it on waits.
 func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 	m.count.RNRNaksReceived++
-	if m.timers.armed(timerRNR) || s < m.out.una || s >= m.out.nxt {
+	if s < m.out.una || s >= m.out.nxt {
 		return
+	}
+	if m.timers.armed(timerRNR) {
+		// Another packet of the same flight was refused.
+		m.recover.rewind(s)
+		return
+	}
+	if m.rnrRetries == 0 || s < m.rnrAt {
+		m.rnrAt = s
 	}
 	if m.attr.RNRRetry != InfiniteRNRRetry && m.rnrRetries >= int(m.attr.RNRRetry) {
 		m.count.RNRNakRetryErr++
@@ -137,3 +161,7 @@ func (m *MP) resumeAfterRNR(now Time) {
 	m.releaseAll()
 	m.armRTO(now)
 }
+
+// patienceWithResponses is after how many timeouts a refusal no longer waits
+// for the responses before it: a peer that refuses something itself takes none.
+const patienceWithResponses = 3

@@ -194,6 +194,30 @@ func TestRCSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestRCTakesTurns: READ responses and requests share the wire, and an
+// acknowledgement that is due waits for neither kind of data.
+func TestRCTakesTurns(t *testing.T) {
+	s := newRCScript(t, nil)
+	s.write(100)
+	s.request(wire.ReadRequest, 0, 0, s.readLength(100*256))
+	var kinds []bool
+	for s.PollTransmit(s.now, &s.packet) {
+		kinds = append(kinds, s.packet.Opcode.IsWrite())
+	}
+	if len(kinds) != 200 {
+		t.Fatalf("%d packets", len(kinds))
+	}
+	for i := range 192 {
+		if kinds[i] != (i/packetsPerTurn%2 == 1) {
+			t.Fatalf("packet %d is out of turn", i)
+		}
+	}
+	s.write(3)
+	s.PollTransmit(s.now, &s.packet)
+	s.request(wire.WriteOnly, 100, 4, nil)
+	s.wantSent("the acknowledgement first", "ACK 100", "WRITE_MIDDLE 101", "WRITE_LAST 102?")
+}
+
 func TestRCCongestionNotices(t *testing.T) {
 	s := newRCScript(t, nil)
 	marked := func(p *Packet) { p.Marked, p.AckReq = true, false }

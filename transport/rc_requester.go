@@ -59,8 +59,11 @@ func (r *requester) inFlight() int { return r.cursor.Sub(r.una) }
 
 // allowed is the number of packets that may be in flight now. Each retry
 // without progress halves it: what was lost to a full queue would be lost to it
-// again, and a loss that keeps step with the window must fall out of step.
-func (r *requester) allowed() int { return max(1, r.window>>r.retries) }
+// again, and a loss that keeps step with the window must fall out of step. A
+// few packets remain, as each is a chance to hear an acknowledgement.
+func (r *requester) allowed() int {
+	return max(r.window>>r.retries, min(4, (r.window+1)/2))
+}
 
 // offset is the distance from the first packet of the request to psn. It is
 // unsigned: a message of 2^31 bytes at the smallest MTU has more packets than

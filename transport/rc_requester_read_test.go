@@ -108,8 +108,9 @@ func TestRCLongReadIsAskedForInPieces(t *testing.T) {
 	}
 	s.response(ops[0], 0, 256, nil)
 	s.advanceToTimer()
-	s.wantReads("the rest of the first piece, then the others", [2]uint64{256, 256}, [2]uint64{512, 512}, [2]uint64{1024, 512}, [2]uint64{1536, 256})
+	s.wantReads("the rest of the first piece, then as much as half a window takes", [2]uint64{256, 256}, [2]uint64{512, 512})
 	s.response(wire.ReadResponseOnly, 1, 256, nil)
+	s.wantReads("progress opens the window again", [2]uint64{1024, 512}, [2]uint64{1536, 256})
 	for psn := wire.PSN(2); psn < 7; psn++ {
 		if s.response(ops[psn], psn, 256, nil) != Place {
 			t.Fatalf("response %d was not placed", psn)

@@ -23,26 +23,29 @@ type engine struct {
 
 	// mu is the ownership that verbs.Engine speaks of. It guards everything
 	// down to the blank line.
-	mu        sync.Mutex
-	rx        *rxSocket
-	pool      *txPool
-	batch     *txBatch
-	ports     map[uint32]*port
-	peers     map[netip.Addr]*peer
-	addresses verbs.Addresses
-	dirty     []*port
-	timers    timerHeap
-	checker   checker
-	faults    Faults
-	stats     Stats
-	packet    transport.Packet // scratch: the packet at hand
-	flow      flow             // scratch: the flow of the packet that is encoded
-	last      *port            // the queue pair of the last packet that arrived
-	epoch     uint64           // counts windows of time, to know who is active
-	epochEnd  transport.Time
-	active    int // queue pairs that received in the last epoch
-	counting  int // queue pairs that received in this one
-	sleepers  [2]transport.Time
+	mu         sync.Mutex
+	rx         *rxSocket
+	pool       *txPool
+	batch      *txBatch
+	ports      map[uint32]*port
+	peers      map[netip.Addr]*peer
+	addresses  verbs.Addresses
+	dirty      []*port
+	gathered   int // bytes in the batch, about
+	timers     timerHeap
+	checker    checker
+	faults     Faults
+	stats      Stats
+	packet     transport.Packet     // scratch: the packet at hand
+	completion transport.Completion // scratch: what is delivered
+	event      transport.Event      // scratch, likewise
+	flow       flow                 // scratch: the flow of the packet that is encoded
+	last       *port                // the queue pair of the last packet that arrived
+	epoch      uint64               // counts windows of time, to know who is active
+	epochEnd   transport.Time
+	active     int // queue pairs that received in the last epoch
+	counting   int // queue pairs that received in this one
+	sleepers   [2]transport.Time
 
 	// Each kind of sleeper has its own way to be woken: of two threads that
 	// sleep on one eventfd, the first to wake would take the news of both.

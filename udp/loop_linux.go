@@ -19,10 +19,18 @@ const (
 	parkTime = time.Millisecond
 )
 
-// round does one turn of the loop: receive one batch, run what is due, send.
-// It runs with the lock held and answers whether anything happened.
-func (e *engine) round() bool {
+// round does one turn of the loop: receive one batch, run what is due, deliver,
+// send. It runs with the lock held and answers whether anything happened.
+//
+// For a thread of the application a round ends when it has delivered: what is
+// to be sent then waits for what the thread posts in answer, so that the answer
+// goes first and acknowledgements follow it. The next post or poll sends it; if
+// neither comes, the background thread does.
+func (e *engine) round(forApp bool) bool {
 	now := e.Now()
+	if len(e.dirty) > 0 {
+		e.drive(now)
+	}
 	worked := e.receive(now)
 	for e.timers.next() <= now {
 		p := e.timers[0]
@@ -31,6 +39,9 @@ func (e *engine) round() bool {
 		e.touch(p)
 		worked = true
 	}
+	if forApp && e.deliverAll() {
+		return true
+	}
 	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
 		e.drive(now)
 	}
@@ -38,7 +49,7 @@ func (e *engine) round() bool {
 }
 
 // tryRound runs a round unless another thread is at it.
-func (e *engine) tryRound() bool {
+func (e *engine) tryRound(forApp bool) bool {
 	if !e.mu.TryLock() {
 		return false
 	}
@@ -46,13 +57,13 @@ func (e *engine) tryRound() bool {
 	if e.closed.Load() {
 		return false
 	}
-	return e.round()
+	return e.round(forApp)
 }
 
 // Progress runs one round in the caller's thread.
 func (e *engine) Progress() bool {
 	e.lease.Store(int64(e.Now() + leaseTime))
-	return e.tryRound()
+	return e.tryRound(true)
 }
 
 // attended says whether an application thread runs the loop, or will be back soon.
@@ -72,7 +83,7 @@ func (e *engine) background() {
 			e.park(timer)
 			continue
 		}
-		if e.tryRound() {
+		if e.tryRound(false) {
 			spinUntil = e.Now() + e.cfg.Spin
 			continue
 		}
@@ -187,7 +198,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 	}()
 	spinUntil := e.Now() + e.cfg.Spin
 	for {
-		worked := e.tryRound()
+		worked := e.tryRound(true)
 		if until.Ready() {
 			return nil
 		}

@@ -9,10 +9,9 @@ import (
 const (
 	// turnPackets bounds what one queue pair sends before the next has its turn.
 	turnPackets = 128
-	// flushPackets is how much is gathered before it is handed to the kernel: two
-	// full segmented messages of the largest packets, so that the receiver works
-	// while the sender goes on.
-	flushPackets = 32
+	// flushBytes is how much is gathered before it is handed to the kernel: two
+	// full segmented messages, so that the receiver works while the sender goes on.
+	flushBytes = 2 * maxMessage
 	// copyBelow is the payload up to which copying into the batch is cheaper than
 	// one more piece for the kernel to gather.
 	copyBelow = 128
@@ -50,23 +49,33 @@ func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 			return false
 		}
 		e.encode(p, &e.packet)
-		if e.batch.backlog() >= flushPackets {
+		if e.gathered += e.packet.Length + wire.MaxHeadersLen; e.gathered+transport.MaxMTU >= flushBytes {
 			e.flush()
 		}
 	}
 	return true
 }
 
-// deliver hands completions and events to the queue pair's owner.
-func (e *engine) deliver(p *port) {
-	var c transport.Completion
-	for p.qp.PollCompletion(&c) {
-		p.sink.Deliver(&c)
+// deliverAll hands out what has completed and answers whether anything had.
+func (e *engine) deliverAll() bool {
+	any := false
+	for _, p := range e.dirty {
+		any = e.deliver(p) || any
 	}
-	var ev transport.Event
-	for p.qp.PollEvent(&ev) {
-		p.sink.Event(&ev)
+	return any
+}
+
+// deliver hands completions and events to the queue pair's owner, and answers
+// whether there were completions.
+func (e *engine) deliver(p *port) (any bool) {
+	for p.qp.PollCompletion(&e.completion) {
+		p.sink.Deliver(&e.completion)
+		any = true
 	}
+	for p.qp.PollEvent(&e.event) {
+		p.sink.Event(&e.event)
+	}
+	return any
 }
 
 // flush hands the batch to the kernel. What the kernel does not take stays
@@ -75,6 +84,7 @@ func (e *engine) flush() {
 	if e.batch.backlog() == 0 {
 		return
 	}
+	e.gathered = 0
 	r := e.batch.flush()
 	e.stats.PacketsSent += uint64(r.sent)
 	e.stats.SendDropped += uint64(r.dropped)

@@ -52,7 +52,8 @@ type Engine interface {
 	// its network). Locked.
 	Route(qp transport.QP, remote netip.Addr) error
 	// Detach removes a queue pair: when it returns, the engine makes no further
-	// call on it or on its sink. Detaching what is not attached does nothing. Locked.
+	// call on it or on its sink, and a kick of it that Unlock has not acted on is
+	// forgotten. Detaching what is not attached does nothing. Locked.
 	Detach(qp transport.QP)
 	// Kick tells that a queue pair has something to be polled: packets,
 	// completions, events or a new timeout. It only takes a note, which Unlock

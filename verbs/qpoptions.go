@@ -58,7 +58,9 @@ type QPOptions struct {
 	// those flagged Signaled.
 	SignalAll bool
 
-	// MP are the parameters of a multi-path queue pair; default: WireOptions.
+	// MP are the parameters of a multi-path queue pair: start from WireOptions
+	// or PaperOptions. If Slots is zero they are WireOptions, with the Policy and
+	// Control that are set here.
 	MP MPOptions
 	// Conn is how Connect connects.
 	Conn ConnOptions

@@ -1,0 +1,184 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+const (
+	// pollBatch is how many completions one poll takes.
+	pollBatch = 64
+	// spinsPerCheck is how often an empty poll is repeated before the thread
+	// looks whether it should end, and lets others run.
+	spinsPerCheck = 256
+
+	// A work request ID is the number of its queue pair and a count.
+	countBits = 40
+	countMask = 1<<countBits - 1
+)
+
+// endpoint is one end of a test: its queue pairs, which share a completion
+// queue, and its memory.
+type endpoint struct {
+	spec    Spec
+	layout  layout
+	pd      *verbs.PD
+	cq      *verbs.CQ
+	qps     []*verbs.QP
+	local   *verbs.MR // what this end's operations send from, or read into
+	shared  *verbs.MR // what the peer's operations write, read or send into
+	peer    region    // the peer's shared memory
+	receive []receiver
+
+	completions [pollBatch]verbs.Completion
+}
+
+// region names memory to the peer.
+type region struct {
+	Addr uint64 `json:"addr"`
+	RKey uint32 `json:"rkey"`
+	Len  int    `json:"len"`
+}
+
+// newEndpoint makes everything that a test needs on a device. The caller
+// closes it, also the half-made one that comes with an error.
+func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
+	e := &endpoint{spec: spec, layout: newLayout(&spec)}
+	options, err := spec.queuePairOptions()
+	if err != nil {
+		return e, err
+	}
+	// A server may offer fewer paths than the client would like, or smaller
+	// packets; the two ends then agree on the lesser.
+	info := d.Engine().Info()
+	options.Conn.Paths = min(options.Conn.Paths, info.Paths)
+	options.Conn.MTU = min(options.Conn.MTU, info.MTU)
+	if e.pd, err = d.CreatePD(); err != nil {
+		return e, err
+	}
+	depth := spec.QPs * (options.SendDepth + options.RecvDepth)
+	if e.cq, err = d.CreateCQ(min(depth, verbs.MaxCQDepth)); err != nil {
+		return e, err
+	}
+	options.SendCQ, options.RecvCQ = e.cq, e.cq
+	if err := e.allocate(seed); err != nil {
+		return e, err
+	}
+	for i := range spec.QPs {
+		qp, err := e.pd.CreateQP(options)
+		if err != nil {
+			return e, fmt.Errorf("queue pair %d: %w", i, err)
+		}
+		e.qps = append(e.qps, qp)
+	}
+	return e, e.postReceives()
+}
+
+// allocate makes the two regions and fills the one that is the source.
+func (e *endpoint) allocate(seed uint64) (err error) {
+	size := e.spec.QPs * e.layout.queuePairBytes()
+	if e.local, err = e.pd.AllocMemory(size, verbs.LocalWrite); err != nil {
+		return err
+	}
+	rights := verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
+	if e.shared, err = e.pd.AllocMemory(size, rights); err != nil {
+		return err
+	}
+	switch e.spec.Op {
+	case Write, Send:
+		fillPattern(e.local.Bytes(), seed)
+	case Read:
+		fillPattern(e.shared.Bytes(), seed)
+	}
+	return nil
+}
+
+// postReceives prepares the queue pairs to be sent to.
+func (e *endpoint) postReceives() error {
+	if !e.spec.receives() {
+		return nil
+	}
+	for i, qp := range e.qps {
+		if err := qp.Prepare(); err != nil {
+			return err
+		}
+		e.receive = append(e.receive, newReceiver(e, i))
+		if err := e.receive[i].refill(e.spec.recvDepth()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// params describe the queue pairs to the peer.
+func (e *endpoint) params() []verbs.ConnParams {
+	var params []verbs.ConnParams
+	for _, qp := range e.qps {
+		params = append(params, qp.Params())
+	}
+	return params
+}
+
+func (e *endpoint) region() region {
+	return region{Addr: e.shared.Addr(), RKey: e.shared.RKey(), Len: e.shared.Len()}
+}
+
+// connect connects each queue pair to its partner.
+func (e *endpoint) connect(remote []verbs.ConnParams, peer region) error {
+	if len(remote) != len(e.qps) {
+		return fmt.Errorf("%w: the peer has %d queue pairs, not %d", ErrSpec, len(remote), len(e.qps))
+	}
+	if peer.Len != e.shared.Len() {
+		return fmt.Errorf("%w: the peer shares %d bytes, not %d", ErrSpec, peer.Len, e.shared.Len())
+	}
+	e.peer = peer
+	for i, qp := range e.qps {
+		if err := qp.Connect(remote[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// poll spins until there are completions, and answers them; a failed one is
+// the error. The slice is valid until the next call.
+func (e *endpoint) poll(ctx context.Context) ([]verbs.Completion, error) {
+	for {
+		for range spinsPerCheck {
+			n, err := e.cq.Poll(e.completions[:])
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				return e.completions[:n], firstError(e.completions[:n])
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		runtime.Gosched()
+	}
+}
+
+// firstError is what is wrong with the first failed completion.
+func firstError(completions []verbs.Completion) error {
+	for i := range completions {
+		if err := completions[i].Err(); err != nil {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// close frees everything the endpoint made.
+func (e *endpoint) close() {
+	if e.cq != nil {
+		_ = e.cq.Close()
+	}
+	if e.pd != nil {
+		_ = e.pd.Close()
+	}
+}

@@ -1,0 +1,19 @@
+package perf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// explain adds to an error of a completion what the user can do about it.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, verbs.ErrRetryExceeded):
+		return fmt.Errorf("the peer does not answer over UDP: check that port 4791 is open in both directions: %w", err)
+	case errors.Is(err, verbs.ErrRNRRetryExceeded):
+		return fmt.Errorf("the peer posts no receives: is it still running?: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// Op is an RDMA operation to measure.
+type Op string
+
+// The operations.
+const (
+	Write  Op = "write"
+	Read   Op = "read"
+	Send   Op = "send"
+	Atomic Op = "atomic" // FETCH_ADD
+)
+
+// Ops lists the operations.
+var Ops = []Op{Write, Read, Send, Atomic}
+
+// Metric is what to measure of an operation.
+type Metric string
+
+// The metrics.
+const (
+	Bandwidth Metric = "bw"
+	Latency   Metric = "lat"
+)
+
+// Metrics lists the metrics.
+var Metrics = []Metric{Bandwidth, Latency}
+
+// Limits of a test. The server has them for its own sake: a client may ask
+// for anything.
+const (
+	MaxSize  = 1 << 30
+	MaxQPs   = 1024
+	MaxDepth = 1 << 13
+	// maxRegion bounds the memory of one session at each end.
+	maxRegion   = 2 << 30
+	maxDuration = 24 * time.Hour
+	maxIters    = 1 << 40 // what fits beside the number of a stream in a work request ID
+)
+
+// ErrSpec is a test that cannot be run as asked.
+var ErrSpec = errors.New("invalid test")
+
+// Spec says what to measure. Zero values stand for perftest's defaults.
+type Spec struct {
+	Op     Op     `json:"op"`
+	Metric Metric `json:"metric"`
+	// Size is the bytes of a message: default 65536 for bandwidth and 2 for
+	// latency; an atomic always has 8.
+	Size int `json:"size"`
+	// Iterations is the number of operations of each queue pair: default 5000
+	// for the bandwidth of WRITE and 1000 otherwise. Duration, when not zero,
+	// ends the test instead.
+	Iterations int           `json:"iterations"`
+	Duration   time.Duration `json:"duration"`
+	QPs        int           `json:"qps"`      // default 1
+	TxDepth    int           `json:"tx_depth"` // operations outstanding; default 128
+	MTU        int           `json:"mtu"`      // default: the largest that both ends carry
+
+	QP     string `json:"qp"`     // mp (default) or rc
+	Paths  int    `json:"paths"`  // mp: default 4
+	Policy string `json:"policy"` // mp: default ackclock
+	CC     string `json:"cc"`     // mp: default mprdma
+	Paper  bool   `json:"paper"`  // mp: MP-RDMA's own options
+
+	Bidirectional bool `json:"bidirectional"`
+	Verify        bool `json:"verify"`
+}
+
+// WithDefaults fills in what is left at zero.
+func (s Spec) WithDefaults() Spec {
+	latency := s.Metric == Latency
+	switch {
+	case s.Op == Atomic:
+		s.Size = 8
+	case s.Size == 0 && latency:
+		s.Size = 2
+	case s.Size == 0:
+		s.Size = 65536
+	}
+	if s.Iterations == 0 {
+		s.Iterations = 1000
+		if s.Op == Write && !latency {
+			s.Iterations = 5000
+		}
+	}
+	orDefault(&s.QPs, 1)
+	orDefault(&s.TxDepth, 128)
+	orDefault(&s.QP, "mp")
+	if s.QP != "mp" {
+		s.Paths = 1
+		return s
+	}
+	orDefault(&s.Paths, 4)
+	orDefault(&s.Policy, "ackclock")
+	orDefault(&s.CC, "mprdma")
+	return s
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Check refuses what cannot be run, with the words of the command's flags.
+func (s *Spec) Check() error {
+	switch {
+	case s.Op != Write && s.Op != Read && s.Op != Send && s.Op != Atomic:
+		return fmt.Errorf("%w: unknown operation %q: use write, read, send or atomic", ErrSpec, s.Op)
+	case s.Metric != Bandwidth && s.Metric != Latency:
+		return fmt.Errorf("%w: unknown metric %q: use bw or lat", ErrSpec, s.Metric)
+	case s.Size < 1 || s.Size > MaxSize:
+		return fmt.Errorf("%w: size %d: use 1 to %d bytes", ErrSpec, s.Size, MaxSize)
+	case s.Op == Atomic && s.Size != 8:
+		return fmt.Errorf("%w: an atomic has 8 bytes, not %d", ErrSpec, s.Size)
+	case s.Iterations < 1 || s.Iterations > maxIters:
+		return fmt.Errorf("%w: %d iterations: use at least 1", ErrSpec, s.Iterations)
+	case s.Duration < 0 || s.Duration > maxDuration:
+		return fmt.Errorf("%w: duration %v: use up to %v", ErrSpec, s.Duration, maxDuration)
+	case s.QPs < 1 || s.QPs > MaxQPs:
+		return fmt.Errorf("%w: %d queue pairs: use 1 to %d", ErrSpec, s.QPs, MaxQPs)
+	case s.TxDepth < 1 || s.TxDepth > MaxDepth:
+		return fmt.Errorf("%w: tx depth %d: use 1 to %d", ErrSpec, s.TxDepth, MaxDepth)
+	case s.MTU != 0 && !transport.ValidMTU(s.MTU):
+		return fmt.Errorf("%w: MTU %d: use 256, 512, 1024, 2048 or 4096", ErrSpec, s.MTU)
+	case s.Paths < 1 || s.Paths > transport.MaxPaths:
+		return fmt.Errorf("%w: %d paths: use 1 to %d", ErrSpec, s.Paths, transport.MaxPaths)
+	case s.QPs*newLayout(s).queuePairBytes() > maxRegion:
+		return fmt.Errorf("%w: %d queue pairs of %d bytes need too much memory: use fewer or smaller ones", ErrSpec, s.QPs, s.Size)
+	}
+	return s.checkCombination()
+}
+
+// checkCombination refuses options that are fine each but not together.
+func (s *Spec) checkCombination() error {
+	if s.Metric == Latency {
+		switch {
+		case s.QPs > 1:
+			return fmt.Errorf("%w: latency is measured on one queue pair", ErrSpec)
+		case s.Bidirectional:
+			return fmt.Errorf("%w: latency has no bidirectional mode: SEND and WRITE go both ways anyway", ErrSpec)
+		case s.Verify:
+			return fmt.Errorf("%w: only bandwidth tests can be verified", ErrSpec)
+		}
+	}
+	if s.QP != "mp" && (s.Policy != "" || s.CC != "" || s.Paper) {
+		return fmt.Errorf("%w: path policy, congestion control and the paper's options belong to multi-path queue pairs: use them with mp", ErrSpec)
+	}
+	_, err := s.queuePairOptions()
+	return err
+}
+
+// echoes says whether the peer answers each operation with one of its own, so
+// that the latency is half a round trip.
+func (s *Spec) echoes() bool { return s.Metric == Latency && (s.Op == Send || s.Op == Write) }
+
+// receives says whether the peer needs receives for what it is sent.
+func (s *Spec) receives() bool { return s.Op == Send || s.echoes() }

@@ -1,0 +1,235 @@
+package transport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// The harness runs two queue pairs over a virtual network in virtual time and
+// checks the promises of the transport after every step:
+//
+//	scenario ──> world ──> hosts (queue pair, memory, workload)
+//	                  └──> links (delay, loss, cuts …) ──> event queue
+//
+// harness_scenario makes a scenario from a seed, harness_network carries
+// packets, harness_workload posts requests, harness_model knows what must come
+// of them, harness_checks compares. Everything is a function of the scenario
+// and its seed, so that a failure can be replayed.
+
+// world is one run of a scenario.
+type world struct {
+	sc     *scenario
+	now    Time
+	rng    *rand.Rand
+	events eventQueue
+	hosts  [2]*host
+	links  [2][]*link // by direction (the sender) and path
+	free   []*parcel  // parcels to reuse
+
+	healed   Time // when the last fault of the script ends
+	steps    int
+	sameTime int // steps without time passing, to notice a busy loop
+	trace    *strings.Builder
+	// onStep, if set, observes or disturbs a scripted run after every step.
+	onStep func(w *world)
+	// filter, if set, decides the fate of a packet before the links do: how many
+	// copies enter the network.
+	filter func(from *host, p *Packet) int
+}
+
+// host is one side: a queue pair with its memory, what it is asked to do and
+// what is known of it.
+type host struct {
+	w      *world
+	index  int
+	name   string
+	qp     QP
+	mp     *MP // qp, if it is one
+	mem    *testMemory
+	srq    *ReceiveQueue
+	packet Packet // reused for PollTransmit and HandlePacket
+	work   workload
+	model  model
+
+	stalledUntil Time
+	wantsPoll    bool
+	timerAt      Time // deadline for which a timer event is queued
+	failed       bool // the queue pair reported an error or entered the error state
+}
+
+// promiseBroken is what a check panics with; run turns it into an error.
+type promiseBroken struct{ message string }
+
+func (w *world) fail(format string, args ...any) {
+	panic(promiseBroken{fmt.Sprintf("at %v, step %d: ", w.now, w.steps) + fmt.Sprintf(format, args...)})
+}
+
+func (h *host) fail(format string, args ...any) { h.w.fail(h.name+": "+format, args...) }
+
+func (w *world) logf(format string, args ...any) {
+	if w.trace != nil {
+		fmt.Fprintf(w.trace, "%12d  %s\n", int64(w.now), fmt.Sprintf(format, args...))
+	}
+}
+
+func (h *host) peer() *host { return h.w.hosts[1-h.index] }
+
+// newWorld sets up the hosts and links of a scenario.
+func newWorld(sc *scenario) *world {
+	w := &world{sc: sc, now: Second, rng: rand.New(rand.NewPCG(sc.seed, 2))}
+	for i := range w.hosts {
+		w.hosts[i] = newHost(w, i)
+	}
+	for i, h := range w.hosts {
+		for p := range sc.paths {
+			w.links[i] = append(w.links[i], newLink(sc.links[i][p], sc.seed, uint64(i*MaxPaths+p)))
+		}
+		h.connect()
+	}
+	for _, f := range sc.faults {
+		w.healed = max(w.healed, w.now+f.until)
+		w.events.push(event{at: w.now + f.from, kind: faultBegins, fault: f})
+		w.events.push(event{at: w.now + f.until, kind: faultEnds, fault: f})
+	}
+	return w
+}
+
+// run drives the world until all work is done, and answers the first broken
+// promise.
+func (w *world) run() (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case promiseBroken:
+			err = fmt.Errorf("%s", r.message)
+		default:
+			panic(r)
+		}
+	}()
+	for _, h := range w.hosts {
+		h.service()
+	}
+	for !w.finished() {
+		w.step()
+	}
+	w.checkEnd()
+	return nil
+}
+
+// finished says whether every request has completed.
+func (w *world) finished() bool {
+	return w.hosts[0].work.finished() && w.hosts[1].work.finished()
+}
+
+// step lets the next event happen and serves whoever it concerns.
+func (w *world) step() {
+	if w.events.len() == 0 {
+		w.fail("deadlock: work is outstanding, nothing is in the network and no timer runs: %v; %v", w.hosts[0].describe(), w.hosts[1].describe())
+	}
+	e := w.events.pop()
+	if e.at > w.now {
+		w.now, w.sameTime = e.at, 0
+	} else if w.sameTime++; w.sameTime > 100000 {
+		w.fail("busy loop: time does not pass")
+	}
+	w.steps++
+	if limit := max(w.healed, w.sc.lastPost()) + w.sc.patience; w.now > limit {
+		w.fail("no liveness: unfinished %v after the last fault healed: %v; %v", w.sc.patience, w.hosts[0].describe(), w.hosts[1].describe())
+	}
+	w.dispatch(&e)
+	if w.onStep != nil {
+		w.onStep(w)
+	}
+}
+
+func (w *world) dispatch(e *event) {
+	switch e.kind {
+	case arrives:
+		h := w.hosts[e.host]
+		if h.putOff(e) {
+			return
+		}
+		h.receive(e.parcel)
+		w.release(e.parcel)
+		// Packets that arrive at the same instant are one batch of the engine.
+		if next := w.events.peek(); next == nil || next.at != w.now || next.kind != arrives || next.host != e.host {
+			h.service()
+		}
+	case timerFires:
+		h := w.hosts[e.host]
+		if e.at != h.timerAt || h.putOff(e) {
+			return
+		}
+		h.timerAt = 0
+		if h.qp.Timeout() <= w.now {
+			w.logf("%s timer", h.name)
+			h.qp.HandleTimeout(w.now)
+		}
+		h.service()
+	case posts:
+		h := w.hosts[e.host]
+		if h.putOff(e) {
+			return
+		}
+		h.post()
+		h.service()
+	case faultBegins, faultEnds:
+		w.applyFault(e.fault, e.kind == faultBegins)
+	}
+}
+
+// putOff delays an event of a host that is stalled (SIGSTOP, a collector's
+// pause): it happens when the host runs again.
+func (h *host) putOff(e *event) bool {
+	if h.w.now >= h.stalledUntil {
+		return false
+	}
+	later := *e
+	later.at = h.stalledUntil
+	if e.kind == timerFires {
+		h.timerAt = later.at
+	}
+	h.w.events.push(later)
+	return true
+}
+
+// service does an engine's duties in their order: transmit, complete, arm.
+func (h *host) service() {
+	w := h.w
+	for n := 0; h.qp.PollTransmit(w.now, &h.packet); n++ {
+		if n > 100000 {
+			h.fail("PollTransmit does not end")
+		}
+		w.transmit(h, &h.packet)
+	}
+	var c Completion
+	for h.qp.PollCompletion(&c) {
+		w.logf("%s completes %v %d %v %d bytes", h.name, c.Op, c.ID, c.Status, c.Bytes)
+		h.checkCompletion(&c)
+	}
+	var ev Event
+	for h.qp.PollEvent(&ev) {
+		w.logf("%s event %v path %d", h.name, ev.Kind, ev.Path)
+	}
+	h.failed = h.failed || h.qp.State() == Err
+	h.checkStep()
+	at := h.qp.Timeout()
+	if at == Never {
+		h.timerAt = 0
+		return
+	}
+	if at = max(at, w.now); at != h.timerAt {
+		h.timerAt = at
+		w.events.push(event{at: at, kind: timerFires, host: h.index})
+	}
+}
+
+func (h *host) describe() string {
+	c := h.qp.Counters()
+	s := fmt.Sprintf("%s %v %s, timer %v, sent %d again %d timeouts %d", h.name, h.qp.State(), h.work.describe(), h.qp.Timeout(), c.PacketsSent, c.Retransmitted, c.LocalAckTimeoutErr)
+	if h.mp != nil && h.mp.recover != nil {
+		s += fmt.Sprintf(" una %d nxt %d end %d inflight %d window %d released %d", h.mp.out.una, h.mp.out.nxt, h.mp.out.end, h.mp.recover.inflight(), h.mp.window(), h.mp.released)
+	}
+	return s
+}

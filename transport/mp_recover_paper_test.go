@@ -1,0 +1,128 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Loss recovery as MP-RDMA §3.5 has it: found by bitmap overflow, repaired by
+// snd_retx, over when snd_una passes recovery.
+
+func fixedWindowOf(n int) func(*MPOptions) {
+	return func(o *MPOptions) {
+		o.Control, o.InitialWindow, o.MaxWindow = NewFixedWindow, n, n
+		o.EarlyRetransmit, o.MinRTO = 1e6, 50*Millisecond
+	}
+}
+
+// wantAgain checks the retransmission bit of packets.
+func wantAgain(t *testing.T, again bool, packets []Packet) {
+	t.Helper()
+	for _, p := range packets {
+		if p.MP.ReTx != again {
+			t.Errorf("packet %d says ReTx=%v, want %v", p.PSN.Sub(mpFirst), p.MP.ReTx, again)
+		}
+	}
+}
+
+func TestMPRecoveryMode(t *testing.T) {
+	q := newMPTest(t, fixedWindowOf(4))
+	q.write(100)
+	q.wantSent("window", 0, 1, 2, 3)
+	q.acks(1, 2, 3) // 0 is lost
+	q.wantSent("clocked", 4, 5, 6)
+	q.nak(wire.NakPSNSequence, 0, 6)
+	wantAgain(t, true, q.wantSent("snd_retx is the NACKed packet", 0))
+	r := q.mp.recover.(*paperRecovery)
+	if !r.active || q.number(r.recovery.psn()) != 7 {
+		t.Fatalf("recovery mode %v until %d, want until snd_nxt = 7", r.active, q.number(r.recovery.psn()))
+	}
+	q.ack(4)
+	wantAgain(t, true, q.wantSent("an ACK clocks out a retransmission", 1))
+	q.nak(wire.NakPSNSequence, 0, 6)
+	if q.number(r.recovery.psn()) != 7 || q.number(r.retx.psn()) < 2 {
+		t.Fatal("a NACK in recovery mode began it anew")
+	}
+	q.forget()
+	q.ack(5)
+	q.forget()
+	q.ack(0) // everything up to 5 has arrived
+	if r.active && q.number(r.retx.psn()) < 6 {
+		t.Fatalf("snd_retx %d lags behind snd_una 6", q.number(r.retx.psn()))
+	}
+	if !q.peerHas[6] {
+		q.ack(6)
+	}
+	if r.active {
+		t.Fatal("snd_una is beyond recovery, yet recovery mode goes on")
+	}
+	q.forget()
+	q.advance(2 * mpRTT)
+	for _, p := range q.unwanted {
+		if p.MP.ReTx || q.number(p.PSN) < 7 {
+			t.Errorf("after recovery packet %d is sent, ReTx=%v", q.number(p.PSN), p.MP.ReTx)
+		}
+	}
+	if len(q.unwanted) == 0 {
+		t.Error("no new data after recovery")
+	}
+}
+
+// A NACK for something that is not outstanding is nobody's business.
+func TestMPStaleNackIsIgnored(t *testing.T) {
+	q := newMPTest(t, fixedWindowOf(4))
+	q.write(8)
+	q.acks(0, 1, 2, 3)
+	q.forget()
+	q.nak(wire.NakPSNSequence, 1, 3)
+	q.wantIdle("packet 1 was acknowledged")
+	if q.mp.recover.(*paperRecovery).active {
+		t.Error("recovery mode for an acknowledged packet")
+	}
+}
+
+// §3.5, after FUSO: without new data the unacknowledged tail goes again, long
+// before a timeout, and only a few times.
+func TestMPEarlyRetransmission(t *testing.T) {
+	for _, mode := range []string{"paper", "selective"} {
+		t.Run(mode, func(t *testing.T) {
+			q := newMPTest(t, func(o *MPOptions) {
+				o.Selective, o.MinRTO, o.InitialWindow = mode == "selective", 10*Millisecond, 8
+			})
+			id := q.write(3)
+			q.acks(0, 1)
+			q.forget()
+			waited := q.advanceToTimer()
+			if waited < mpRTT || waited > 4*mpRTT {
+				t.Errorf("the tail went again after %v, want a few round trips of %v", waited, mpRTT)
+			}
+			wantAgain(t, true, q.wantSent("the tail", 2))
+			for range maxEarlyTries - 1 {
+				q.advanceToTimer()
+				q.wantSent("still no answer", 2)
+			}
+			if got := q.mp.Counters(); got.EarlyRetransmits != maxEarlyTries || got.LocalAckTimeoutErr != 0 {
+				t.Errorf("%d early retransmissions, %d timeouts", got.EarlyRetransmits, got.LocalAckTimeoutErr)
+			}
+			q.ack(2)
+			q.wantDone("the tail arrived", id)
+			if q.mp.Timeout() != Never {
+				t.Error("a timer runs on an idle connection")
+			}
+		})
+	}
+}
+
+// §3.5: early retransmission is for when there is no new data.
+func TestMPNewDataGoesBeforeEarlyRetransmission(t *testing.T) {
+	q := newMPTest(t, func(o *MPOptions) { o.MinRTO = 10 * Millisecond })
+	q.write(2)
+	q.wantSent("IW is four", 0, 1)
+	q.advance(50 * Microsecond)
+	q.write(1)
+	q.wantSent("new data", 2)
+	if q.mp.Counters().EarlyRetransmits != 0 {
+		t.Error("retransmitted although there was new data")
+	}
+}

@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Timeouts, retry counts and receivers that are not ready.
+
+// quiet makes a sender whose only timer is the retransmission timeout.
+func quiet(t *testing.T, edit func(*MPOptions, *Attr)) *mpTest {
+	t.Helper()
+	o, attr := PaperOptions(), mpAttr()
+	o.ProbeProbability, o.InitialWindow, o.EarlyRetransmit = 0, 4, 1e9
+	edit(&o, &attr)
+	return newMPTestWith(t, o, attr)
+}
+
+// §3.5: RTO will eventually fire and the sender starts to retransmit all
+// unacknowledged packets. It doubles each time, and gives up after exactly
+// RetryCount retries.
+func TestMPRetryCountIsExact(t *testing.T) {
+	for _, selective := range []bool{false, true} {
+		for retries := range uint8(8) {
+			q := quiet(t, func(o *MPOptions, a *Attr) { o.Selective = selective; a.RetryCount = retries })
+			id := q.write(2)
+			q.write(1)
+			q.wantSent("three packets", 0, 1, 2)
+			wait := Time(0)
+			for i := range retries {
+				d := q.advanceToTimer()
+				if i > 0 && d != 2*wait && d != longestRTO {
+					t.Fatalf("timeout %d came after %v, the one before after %v", i, d, wait)
+				}
+				wait = d
+				if len(q.unwanted) == 0 || q.number(q.unwanted[0].PSN) != 0 {
+					t.Fatalf("retry %d of %d did not begin with the oldest packet", i+1, retries)
+				}
+				wantAgain(t, true, q.unwanted)
+				q.unwanted = nil
+				q.wantDone("no completion while retries are left")
+			}
+			q.advanceToTimer()
+			q.wantIdle("no retry is left")
+			got := q.completions()
+			if len(got) != 2 || got[0].ID != id || got[0].Status != RetryExcErr || got[1].Status != WRFlushErr || q.mp.State() != Err {
+				t.Fatalf("retry count %d: %+v in state %v", retries, got, q.mp.State())
+			}
+			q.wantEvents("one event", EventQPFatal)
+			if n := q.mp.Counters().LocalAckTimeoutErr; n != uint64(retries)+1 {
+				t.Errorf("%d timeouts counted, want %d", n, retries+1)
+			}
+		}
+	}
+}
+
+// An acknowledgement that moves snd_una gives all retries back.
+func TestMPProgressRestoresRetries(t *testing.T) {
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.RetryCount = 1 })
+	id := q.write(3)
+	for n := range 3 {
+		q.advanceToTimer()
+		q.forget()
+		q.ack(n)
+	}
+	q.wantDone("one timeout before each packet", id)
+}
+
+// Timeout 0 never gives up (IBTA), but still retransmits.
+func TestMPTimeoutZeroNeverGivesUp(t *testing.T) {
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.Timeout, a.RetryCount = 0, 0 })
+	q.write(1)
+	for range 50 {
+		q.advanceToTimer()
+	}
+	if q.mp.State() != RTS || len(q.unwanted) != 51 {
+		t.Errorf("state %v after %d transmissions", q.mp.State(), len(q.unwanted))
+	}
+}
+
+func (q *mpTest) send(length int) uint64 {
+	q.t.Helper()
+	return q.post(SendWR{Op: OpSend, Spans: []Span{q.local.span(0, length)}})
+}
+
+const rnrCode = 12 // 0.64 ms
+
+// A receiver without a receive is given the time that it asked for.
+func TestMPReceiverNotReady(t *testing.T) {
+	for _, selective := range []bool{false, true} {
+		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Selective = selective })
+		id := q.send(10)
+		q.wantSent("SEND", 0)
+		for range 20 { // 7 is for ever
+			q.nak(wire.RNRSyndrome(rnrCode), 0, 0)
+			q.wantIdle("the peer asked to wait")
+			from := q.now
+			q.advance(Time(wire.RNRTimerNanos(rnrCode)) - 1)
+			q.wantIdle("still waiting")
+			q.advance(1)
+			q.wantSent("the wait is over", 0)
+			if q.now-from != Time(wire.RNRTimerNanos(rnrCode)) {
+				t.Fatalf("waited %v", q.now-from)
+			}
+		}
+		q.ack(0)
+		q.wantDone("ready at last", id)
+	}
+}
+
+func TestMPRNRRetryCountIsExact(t *testing.T) {
+	for retries := range uint8(InfiniteRNRRetry) {
+		q := quiet(t, func(_ *MPOptions, a *Attr) { a.RNRRetry = retries })
+		id := q.send(10)
+		q.forget()
+		for range retries {
+			q.nak(wire.RNRSyndrome(1), 0, 0)
+			q.advance(Millisecond / 2)
+			q.wantSent("a retry", 0)
+		}
+		q.nak(wire.RNRSyndrome(1), 0, 0)
+		q.wantIdle("none is left")
+		got := q.completions()
+		if len(got) != 1 || got[0].ID != id || got[0].Status != RNRRetryExcErr {
+			t.Fatalf("RNR retry %d: %+v", retries, got)
+		}
+	}
+}
+
+// Packets behind the SEND that are acknowledged do not give its retries back.
+func TestMPRNRRetryCountIsExactBehindLaterAcks(t *testing.T) {
+	for _, selective := range []bool{false, true} {
+		q := quiet(t, func(o *MPOptions, a *Attr) { o.Selective, a.RNRRetry = selective, 2 })
+		q.send(10)
+		q.write(2)
+		for range 10 {
+			q.ack(1)
+			q.nak(wire.RNRSyndrome(1), 0, 0)
+			q.ack(2)
+			q.advance(Millisecond / 2)
+			if q.mp.State() == Err {
+				break
+			}
+		}
+		got := q.completions()
+		if len(got) != 2 || got[0].Status != RNRRetryExcErr {
+			t.Fatalf("selective=%v: %+v after ten refusals with two retries", selective, got)
+		}
+		if n := q.mp.Counters().RNRNaksReceived; n != 3 {
+			t.Errorf("selective=%v: gave up after %d refusals, want 3", selective, n)
+		}
+	}
+}
+
+// The receiver's side: no receive, no placement; the wait is the attribute's.
+func TestMPReceiverSaysNotReady(t *testing.T) {
+	q := newMPTest(t, nil)
+	p := q.peerSend(0, 0, pattern(1, 100))
+	if v := q.arrive1(p[0]); v != Drop {
+		t.Fatalf("verdict %v", v)
+	}
+	q.wantAnswers("no receive", "RNR_NAK(timer 12) 0 refused 0 head 0")
+	q.recv(1, 0, 1024)
+	q.arrive(p...)
+	q.wantAnswers("ready", "ack 0 head 1")
+	q.wantDone("received", 1)
+}
