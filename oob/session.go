@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braid-rdma/braid/verbs"
@@ -21,6 +22,7 @@ type Session struct {
 	remote Params
 	inbox  chan []byte
 
+	closing atomic.Bool // Close was called
 	end     sync.Once
 	err     error // set before done is closed
 	done    chan struct{}
@@ -95,6 +97,8 @@ func (s *Session) Receive(ctx context.Context) ([]byte, error) {
 
 // Close says goodbye and ends the session. Closing twice is allowed.
 func (s *Session) Close() error {
+	// The peer answers a goodbye by closing, which is then no loss.
+	s.closing.Store(true)
 	if s.Err() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), byeTimeout)
 		defer cancel()
@@ -112,6 +116,9 @@ func (s *Session) watch() {
 		m, err := s.conn.read("during the session")
 		if err == nil {
 			err = s.take(&m)
+		}
+		if err != nil && s.closing.Load() {
+			err = ErrClosed
 		}
 		if err != nil {
 			s.finish(err)

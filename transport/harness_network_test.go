@@ -171,12 +171,19 @@ func (w *world) quantise(t Time) Time {
 type fault struct {
 	from, until Time // since the start
 	stall       bool // of the host, else a cut of links
+	heals       bool // at its end every link is as good as new
 	host        int  // stall: who; cut: the sending side, or both if negative
 	paths       []int
 }
 
 func (w *world) applyFault(f *fault, begins bool) {
 	w.logf("fault %+v begins: %v", *f, begins)
+	if f.heals {
+		if !begins {
+			w.healLinks()
+		}
+		return
+	}
 	if f.stall {
 		if begins {
 			w.hosts[f.host].stalledUntil = w.now + f.until - f.from
@@ -193,6 +200,16 @@ func (w *world) applyFault(f *fault, begins bool) {
 		}
 		for _, p := range f.paths {
 			w.links[side][p].cut += step
+		}
+	}
+}
+
+// healLinks leaves the links nothing but delay and rate.
+func (w *world) healLinks() {
+	for side := range w.links {
+		for _, l := range w.links[side] {
+			l.linkSpec = linkSpec{delay: l.delay, jitter: l.jitter, nsPerByte: l.nsPerByte, markAbove: l.markAbove}
+			l.inBurst = false
 		}
 	}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"strings"
 )
 
@@ -81,6 +82,7 @@ func newWorld(sc *scenario) *world {
 	for i := range w.hosts {
 		w.hosts[i] = newHost(w, i)
 	}
+	w.prepare()
 	for i, h := range w.hosts {
 		for p := range sc.paths {
 			w.links[i] = append(w.links[i], newLink(sc.links[i][p], sc.seed, uint64(i*MaxPaths+p)))
@@ -104,7 +106,7 @@ func (w *world) run() (err error) {
 		case promiseBroken:
 			err = fmt.Errorf("%s", r.message)
 		default:
-			panic(r)
+			err = fmt.Errorf("at %v, step %d: panic: %v\n%s", w.now, w.steps, r, debug.Stack())
 		}
 	}()
 	for _, h := range w.hosts {

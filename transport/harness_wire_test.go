@@ -1,10 +1,6 @@
 package transport
 
-import (
-	"net/netip"
-
-	"github.com/braid-rdma/braid/wire"
-)
+import "github.com/braid-rdma/braid/wire"
 
 // encodeAndParse sends a parcel through the wire format, as real bytes. With
 // damage a bit of them is flipped, which the ICRC or the parser must notice.
@@ -14,6 +10,7 @@ func (h *host) encodeAndParse(c *parcel, damage bool) bool {
 	if damage {
 		bit := h.w.rng.IntN(8 * len(c.encoded))
 		c.encoded[bit/8] ^= 1 << (bit % 8)
+		damage = bit/8 != maskedByte
 	}
 	if !wirePacketIntact(c.encoded) {
 		if !damage {
@@ -44,9 +41,12 @@ func appendWirePacket(b []byte, h *wire.Headers, payload []byte) []byte {
 
 // icrcOf is the check value of a packet between two fixed addresses.
 func icrcOf(packet []byte) uint32 {
-	_ = netip.Addr{}
-	return 0
+	prefix := wire.ICRCPrefix4([4]byte{10, 0, 0, 1}, [4]byte{10, 0, 0, 2}, 0xc000, wire.UDPPort, len(packet)+wire.ICRCLen, wire.MPIdentification)
+	return prefix.Headers(packet).Sum()
 }
+
+// maskedByte is the byte of BTH that switches may change (FECN, BECN).
+const maskedByte = 4
 
 func wirePacketIntact(b []byte) bool {
 	if len(b) < wire.BTHLen+wire.ICRCLen {

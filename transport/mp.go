@@ -38,6 +38,7 @@ type MP struct {
 	rnrRetries int
 	rnrAt      seq // the lowest packet of the present series of RNR NAKs
 	earlyTries int
+	led        bool // a data packet has gone before the answers that wait
 	aliveDue   bool // the peer is to be asked whether it still lives
 	heard      bool // a packet arrived: the connection is established
 }
@@ -124,6 +125,7 @@ func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
 	}
 	before := m.out.responses.len()
 	v := m.handleData(p)
+	m.noteProgress(now)
 	if m.out.responses.len() > before {
 		m.dataPosted(now)
 	}
@@ -148,10 +150,22 @@ func isAnswer(o wire.Opcode) bool {
 }
 
 // PollTransmit yields what is to be sent: answers to the peer, then probes of
-// retired paths, then data.
+// retired paths, then data. One data packet leads before the answers: it is
+// often the reply that somebody waits for, while an acknowledgement that comes
+// a packet later delays nobody.
 func (m *MP) PollTransmit(now Time, p *Packet) bool {
 	m.endIfDue()
-	if m.pollAck(p) || m.pollProbe(now, p) || m.pollData(now, p) {
+	if !m.led && m.ack.acks.len() > 0 {
+		m.led = true
+		if m.pollData(now, p) {
+			return true
+		}
+	}
+	if m.pollAck(p) {
+		return true
+	}
+	m.led = false
+	if m.pollProbe(now, p) || m.pollData(now, p) {
 		return true
 	}
 	// A response that turned out to be impossible leaves a refusal behind.

@@ -101,17 +101,8 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 
 // moveUna takes the cumulative acknowledgement.
 func (m *MP) moveUna(now Time, to seq) {
-	if to > m.out.una {
-		m.progressed, m.retries = true, 0
-		if to > m.rnrAt {
-			m.rnrRetries = 0
-		}
-		m.acknowledged(to)
-	}
-	if m.progressed {
-		m.progressed = false
-		m.progress(now)
-	}
+	m.acknowledged(to)
+	m.noteProgress(now)
 }
 
 // afterAck looks for losses, and lets what the news released go.
@@ -161,7 +152,7 @@ func (m *MP) failAt(s seq, status Status) {
 // delivered but not answered.
 func (m *MP) awaitsAnswerFor(s seq) bool {
 	for i := range m.out.awaiting.len() {
-		if w := m.sq.byNumber(*m.out.awaiting.at(i)); w != nil && w.psn == s.psn() {
+		if m.out.awaiting.at(i).at == s {
 			return true
 		}
 	}

@@ -123,7 +123,7 @@ func (m *MP) awaitingRequest(p *Packet) *sendWQE {
 	if i < 0 || i >= m.out.awaiting.len() {
 		return nil
 	}
-	return m.sq.byNumber(*m.out.awaiting.at(i))
+	return m.sq.byNumber(m.out.awaiting.at(i).number)
 }
 
 func (m *MP) admitReadResponse(p *Packet) Verdict {

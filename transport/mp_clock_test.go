@@ -162,7 +162,7 @@ func TestMPBurstTimerWaitsForSilence(t *testing.T) {
 	q.advance(8 * Microsecond)
 	q.ack(8, onPath(4))
 	q.wantSent("two more", 14, 15)
-	q.advance(mpRTT/2 - 1)
+	q.advance(q.mp.rtt.smoothed()/2 - 1)
 	q.wantIdle("the last ACK is younger than half an RTT")
 	q.advance(1)
 	if len(q.unwanted) < 2 {

@@ -47,7 +47,7 @@ func (m *MP) oldestAwaiting() *sendWQE {
 	if m.out.awaiting.len() == 0 {
 		return nil
 	}
-	return m.sq.byNumber(*m.out.awaiting.at(0))
+	return m.sq.byNumber(m.out.awaiting.at(0).number)
 }
 
 func (m *MP) deliverReceive(t tailRecord, op Op) bool {

@@ -1,10 +1,13 @@
 package transport
 
-import (
-	"github.com/braid-rdma/braid/wire"
-)
+import "github.com/braid-rdma/braid/wire"
 
 // The scripted peer's answers to what the queue pair sends.
+
+const (
+	ackOpcode   = wire.MPBit | wire.Acknowledge
+	ackSyndrome = wire.Syndrome(wire.NoCredit)
+)
 
 // receive notes that the scripted peer has packet n.
 func (q *mpTest) receive(n int) {
@@ -64,8 +67,8 @@ func (q *mpTest) sentTime(n int) Time {
 func (q *mpTest) hear(a wire.MPAck) Verdict {
 	q.t.Helper()
 	return q.hearPacket(Packet{Headers: wire.Headers{
-		BTH:  wire.BTH{Opcode: wire.MPBit | wire.Acknowledge, PSN: a.SACK},
-		AETH: wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit)}, Ack: a,
+		BTH:  wire.BTH{Opcode: ackOpcode, PSN: a.SACK},
+		AETH: wire.AETH{Syndrome: ackSyndrome}, Ack: a,
 	}})
 }
 
@@ -110,7 +113,7 @@ func (q *mpTest) hearBatch(b wire.MPAckBatch) Verdict {
 	q.t.Helper()
 	return q.hearPacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPAcknowledgeBatch, PSN: b.Base},
-		AETH: wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit)}, Batch: b,
+		AETH: wire.AETH{Syndrome: ackSyndrome}, Batch: b,
 	}})
 }
 

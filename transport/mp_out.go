@@ -30,6 +30,12 @@ type outMessage struct {
 	asked   seq    // responses: the request, in the peer's stream
 }
 
+// awaited is a READ or atomic that has begun and is not answered.
+type awaited struct {
+	number uint64 // in the send queue
+	at     seq    // its packet
+}
+
 // outStream is the sending side of the stream.
 type outStream struct {
 	una, nxt seq // snd_una, snd_nxt (MP-RDMA §3.2)
@@ -42,7 +48,7 @@ type outStream struct {
 	unfinishedResponses int
 	receives            uint32 // messages so far that consume a receive at the peer
 	reads               uint32 // READs and atomics so far
-	awaiting            fifo[uint64]
+	awaiting            fifo[awaited]
 	answered            uint32 // READs and atomics answered so far: the number of awaiting's oldest
 	lastSent            Time
 }
@@ -101,7 +107,7 @@ func (m *MP) beginNext(now Time) bool {
 	case w.Op.awaitsResponse():
 		msg.msn = o.reads & wire.PSNMask
 		o.reads++
-		*o.awaiting.push() = msg.number
+		*o.awaiting.push() = awaited{msg.number, o.end}
 	default:
 		msg.packets = packetsFor(w.length, m.attr.MTU)
 		msg.msn = o.receives & wire.PSNMask
@@ -140,6 +146,13 @@ func (m *MP) hasNew() bool {
 func (m *MP) acknowledged(to seq) {
 	o := &m.out
 	from := o.una
+	if to <= from {
+		return
+	}
+	m.progressed, m.retries = true, 0
+	if to > m.rnrAt {
+		m.rnrRetries = 0
+	}
 	m.recover.advanced(from, to)
 	o.una = to
 	for o.messages.len() > 0 {
@@ -157,11 +170,14 @@ func (m *MP) acknowledged(to seq) {
 	m.retire()
 }
 
-// answeredRead finishes the oldest READ or atomic.
+// answeredRead finishes the oldest READ or atomic. The peer executed it when
+// everything before it had arrived, so the response acknowledges all that, even
+// if every acknowledgement proper was lost.
 func (m *MP) answeredRead() {
-	n := *m.out.awaiting.pop()
+	a := *m.out.awaiting.pop()
 	m.out.answered++
-	if w := m.sq.byNumber(n); w != nil {
+	m.acknowledged(a.at + 1)
+	if w := m.sq.byNumber(a.number); w != nil {
 		w.done = true
 	}
 	m.retire()

@@ -21,6 +21,7 @@ type selective struct {
 	lost    fifo[seq] // judged lost, with stale entries in between
 	newest  Time      // when the most recently sent of the arrived packets was sent
 	swept   Time      // when all paths were last looked at
+	asking  bool      // snd_una is to be sent again though it has arrived, for the receiver to speak
 }
 
 // reorderTolerance is how many later packets of the same path must have been
@@ -58,7 +59,8 @@ func (r *selective) inflight() int { return r.flying }
 func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	r.reserve(s)
 	rec := r.at(s)
-	if again && !rec.lost {
+	r.asking = r.asking && s != r.mp.out.una
+	if again && !rec.lost && !rec.acked {
 		r.giveUp(now, rec)
 	}
 	if !again {
@@ -67,7 +69,7 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	path := &r.mp.paths[p]
 	path.sentOrder++
 	rec.sentAt, rec.path, rec.order = now, p, path.sentOrder
-	rec.lost, rec.again = false, again
+	rec.lost, rec.acked, rec.again = false, false, again
 	*path.flight.push() = pathEntry{s, rec.order}
 	r.flying++
 }
@@ -133,6 +135,7 @@ func (r *selective) evidence(rec *record) {
 }
 
 func (r *selective) advanced(from, to seq) {
+	r.asking = false
 	for s := from; s < to; s++ {
 		rec := r.at(s)
 		if rec.acked {
@@ -149,7 +152,7 @@ func (r *selective) next() (seq, bool) {
 	for r.lost.len() > 0 {
 		s := *r.lost.at(0)
 		if r.live(s) {
-			if rec := r.at(s); rec.lost && !rec.acked {
+			if rec := r.at(s); rec.lost && !rec.acked || r.asking && s == r.mp.out.una {
 				return s, true
 			}
 		}
@@ -158,11 +161,17 @@ func (r *selective) next() (seq, bool) {
 	return 0, false
 }
 
+// oldest: when all that is outstanding has arrived, only the word of the
+// receiver that it is complete was lost; any packet makes it speak again.
 func (r *selective) oldest() (seq, Time, bool) {
-	for s := r.mp.out.una; s < r.mp.out.nxt; s++ {
+	una := r.mp.out.una
+	for s := una; s < r.mp.out.nxt; s++ {
 		if rec := r.at(s); !rec.acked && !rec.lost {
 			return s, rec.sentAt, true
 		}
+	}
+	if una < r.mp.out.nxt && r.at(una).acked {
+		return una, r.at(una).sentAt, true
 	}
 	return 0, 0, false
 }
@@ -187,7 +196,13 @@ func (r *selective) rewind(s seq) {
 	}
 }
 
-func (r *selective) timedOut() { r.rewind(r.mp.out.una) }
+func (r *selective) timedOut() {
+	r.rewind(r.mp.out.una)
+	if una := r.mp.out.una; r.lost.len() == 0 && una < r.mp.out.nxt {
+		r.asking = true
+		*r.lost.push() = una
+	}
+}
 
 // judgeLost takes a transmission out of flight.
 func (r *selective) judgeLost(rec *record) {

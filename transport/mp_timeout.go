@@ -28,6 +28,14 @@ func (m *MP) armRTO(now Time) {
 // network that was dead for long comes back.
 const longestRTO = Second
 
+// noteProgress acts on what the packet at hand acknowledged.
+func (m *MP) noteProgress(now Time) {
+	if m.progressed {
+		m.progressed = false
+		m.progress(now)
+	}
+}
+
 // progress restarts the retransmission timer after news, or stops it when
 // nothing is outstanding.
 func (m *MP) progress(now Time) {

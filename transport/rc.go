@@ -16,6 +16,7 @@ type RC struct {
 	timers timers[rcTimer]
 	cnp    congestionNotice
 	turn   transmitTurn
+	led    bool // a request has gone before the acknowledgement that is due
 }
 
 var _ QP = (*RC)(nil)
@@ -96,7 +97,8 @@ func (q *RC) HandleTimeout(now Time) {
 func (q *RC) Timeout() Time { return q.timers.next() }
 
 // PollTransmit yields the next packet to send: a congestion notice first, then
-// acknowledgements that are due, then READ responses and requests in turns.
+// acknowledgements that are due (one request may go before), then READ
+// responses and requests in turns.
 func (q *RC) PollTransmit(now Time, p *Packet) bool {
 	if !q.state.receives() && !q.resp.closing() {
 		return false
@@ -115,7 +117,15 @@ func (q *RC) selectPacket(now Time, p *Packet) bool {
 		q.fillCNP(p)
 		return true
 	}
+	// A request leads before an acknowledgement that is due: it is often the
+	// reply that somebody waits for.
+	if q.resp.ackDue && !q.led {
+		if q.led = true; q.transmitRequest(now, p) {
+			return true
+		}
+	}
 	if q.transmitAcknowledgement(p) {
+		q.led = false
 		return true
 	}
 	for range 2 {

@@ -195,7 +195,7 @@ func TestRCSteadyStateDoesNotAllocate(t *testing.T) {
 }
 
 // TestRCTakesTurns: READ responses and requests share the wire, and an
-// acknowledgement that is due waits for neither kind of data.
+// acknowledgement that is due waits for one request at most.
 func TestRCTakesTurns(t *testing.T) {
 	s := newRCScript(t, nil)
 	s.write(100)
@@ -215,7 +215,7 @@ func TestRCTakesTurns(t *testing.T) {
 	s.write(3)
 	s.PollTransmit(s.now, &s.packet)
 	s.request(wire.WriteOnly, 100, 4, nil)
-	s.wantSent("the acknowledgement first", "ACK 100", "WRITE_MIDDLE 101", "WRITE_LAST 102?")
+	s.wantSent("one request leads", "WRITE_MIDDLE 101", "ACK 100", "WRITE_LAST 102?")
 }
 
 func TestRCCongestionNotices(t *testing.T) {

@@ -81,7 +81,7 @@ func (q *RC) progress(now Time) {
 	q.retire()
 	if r.cursor.Before(r.una) {
 		// Answers to the transmission before the cursor went back.
-		r.cursor, r.at, r.outstanding = r.una, 0, 0
+		r.cursor, r.at = r.una, 0
 	} else {
 		r.at -= queued - q.sq.wqes.len()
 	}

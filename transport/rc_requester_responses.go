@@ -26,7 +26,7 @@ func (q *RC) handleReadResponse(now Time, p *Packet) Verdict {
 	p.Spans = appendSlice(p.Spans[:0], w.Spans, offset*uint32(q.attr.MTU), uint32(p.Length))
 	r.una = p.PSN.Add(1)
 	if offset+1 == r.pieceEnd(w, offset) {
-		r.outstanding = max(0, r.outstanding-1)
+		r.answered()
 	}
 	if offset+1 == w.packets {
 		q.finishAwaited(w)
@@ -90,11 +90,15 @@ func (q *RC) handleAtomicResponse(now Time, p *Packet) Verdict {
 	// The value travels in a header, so there is no payload for the engine to place.
 	q.cfg.Memory.Store(w.Spans[0], p.AtomicAck.Original)
 	q.req.una = p.PSN.Add(1)
-	q.req.outstanding = max(0, q.req.outstanding-1)
+	q.req.answered()
 	q.finishAwaited(w)
 	q.progress(now)
 	return Done
 }
+
+// answered counts a READ piece or atomic as no longer outstanding. One that was
+// asked for only before the cursor went back is not in the count any more.
+func (r *requester) answered() { r.outstanding = max(0, r.outstanding-1) }
 
 func (q *RC) finishAwaited(w *sendWQE) {
 	w.done = true

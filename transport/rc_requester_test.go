@@ -71,6 +71,20 @@ func TestRCGoesBackOnSequenceNak(t *testing.T) {
 	}
 }
 
+// TestRCNakAfterTimeout: once silence made us transmit again, a NAK for the
+// same packet speaks of that transmission.
+func TestRCNakAfterTimeout(t *testing.T) {
+	s := newRCScript(t, nil)
+	s.write(2)
+	all := s.sent()
+	s.nak(0, wire.NakPSNSequence)
+	s.wantSent("told", all...)
+	s.advanceToTimer()
+	s.wantSent("silence", all...)
+	s.nak(0, wire.NakPSNSequence)
+	s.wantSent("told again", all...)
+}
+
 // TestRCLateAckOvertakesRetransmission: an acknowledgement of the first
 // transmission moves the cursor forward again.
 func TestRCLateAckOvertakesRetransmission(t *testing.T) {
@@ -81,6 +95,9 @@ func TestRCLateAckOvertakesRetransmission(t *testing.T) {
 	s.sent()
 	s.advanceToTimer()
 	s.ack(1)
+	if s.Timeout() != Never {
+		t.Error("the timer runs before anything is transmitted again")
+	}
 	s.wantSent("from the first unacknowledged", "WRITE_LAST 2?", "READ_REQUEST 3", "WRITE_ONLY 5?")
 	s.response(wire.ReadResponseFirst, 3, 256, nil)
 	s.response(wire.ReadResponseLast, 4, 256, nil)
@@ -175,6 +192,33 @@ func TestRCRNRCountIsExact(t *testing.T) {
 	}
 }
 
+// TestRCRNRIsNotSilence: a peer that answers "not ready" between losses is
+// alive, however often it happens.
+func TestRCRNRIsNotSilence(t *testing.T) {
+	s := newRCScript(t, func(a *Attr) { a.RetryCount, a.RNRRetry = 1, InfiniteRNRRetry })
+	s.post(SendWR{Op: OpSend})
+	s.sent()
+	for range 5 {
+		s.advanceToTimer()
+		s.wantSent("after silence", "SEND_ONLY 0?")
+		s.nak(0, wire.RNRSyndrome(1))
+		s.advanceToTimer()
+		s.wantSent("after the wait", "SEND_ONLY 0?")
+	}
+}
+
+func TestRCSolicitedOnTheLastPacketOnly(t *testing.T) {
+	for op, want := range map[Op]bool{OpSend: true, OpWriteImm: true, OpWrite: false} {
+		s := newRCScript(t, nil)
+		s.post(SendWR{Op: op, Flags: Solicited, Spans: []Span{s.region.span(0, 600)}})
+		for s.PollTransmit(s.now, &s.packet) {
+			if p := &s.packet; p.Solicited != (want && p.Opcode.Ends()) {
+				t.Errorf("%s: solicited %v", show(p), p.Solicited)
+			}
+		}
+	}
+}
+
 func TestRCRemoteErrorsFailTheRightRequest(t *testing.T) {
 	for syndrome, status := range map[wire.Syndrome]string{
 		wire.NakInvalidRequest:    "REM_INV_REQ_ERR",
@@ -192,6 +236,9 @@ func TestRCRemoteErrorsFailTheRightRequest(t *testing.T) {
 		s.wantState("failed", Err)
 		s.wantEvents("failed", EventQPFatal)
 		s.wantSent("nothing more")
+		if s.Timeout() != Never {
+			t.Error("a timer survived the error")
+		}
 	}
 }
 

@@ -58,15 +58,15 @@ type answer struct {
 
 // answerQueue holds the answers in order of packet numbers, which is the order
 // in which the peer can take them. There are few: responder resources bound
-// the fresh ones, and as many places again are for repeated ones.
+// the fresh ones; repeated ones come from the record, which is as long, and are
+// here once at most.
 type answerQueue struct {
 	items []answer
-	depth int
 	fresh int
 }
 
-func (a *answerQueue) resize(depth int) {
-	*a = answerQueue{items: make([]answer, 0, 2*depth), depth: depth}
+func (a *answerQueue) resize(resources int) {
+	*a = answerQueue{items: make([]answer, 0, 2*resources)}
 }
 
 // push adds the answer to a new request, which is later than all others.
@@ -76,12 +76,8 @@ func (a *answerQueue) push(x answer) {
 	a.items = append(a.items, x)
 }
 
-// insert adds the answer to a duplicate at its place; when there is no room
-// the peer will have to ask again.
+// insert adds the answer to a duplicate at its place.
 func (a *answerQueue) insert(x answer) {
-	if len(a.items)-a.fresh >= a.depth {
-		return
-	}
 	i := 0
 	for i < len(a.items) && a.items[i].psn.Before(x.psn) {
 		i++

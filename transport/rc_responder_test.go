@@ -36,6 +36,10 @@ func TestRCGapClosedBeforeTheNakLeft(t *testing.T) {
 	s.request(wire.WriteOnly, 2, 4, nil)
 	s.request(wire.WriteOnly, 3, 4, nil)
 	s.wantSent("closed by itself", "ACK 3")
+	for _, psn := range []wire.PSN{5, 6, 4, 5} {
+		s.request(wire.WriteOnly, psn, 4, nil)
+	}
+	s.wantSent("6 was dropped too", "NAK_PSN_SEQUENCE 6")
 }
 
 func TestRCDuplicatesAreAcknowledgedNotExecuted(t *testing.T) {
@@ -136,6 +140,25 @@ func TestRCReadTakenBack(t *testing.T) {
 	s.request(wire.ReadRequest, 4, 0, s.readLength(256))
 	s.wantSent("from the packet asked for, then what follows",
 		"READ_RESPONSE_FIRST 1", "READ_RESPONSE_MIDDLE 2", "READ_RESPONSE_LAST 3", "READ_RESPONSE_ONLY 4")
+
+	s.request(wire.ReadRequest, 5, 0, s.readLength(3*256))
+	s.PollTransmit(s.now, &s.packet)
+	s.request(wire.ReadRequest, 6, 0, func(p *Packet) { p.RETH.VA += 256; p.RETH.Length = 2 * 256 })
+	s.wantSent("a READ of its own, though it would have come next", "READ_RESPONSE_FIRST 6", "READ_RESPONSE_LAST 7")
+}
+
+// TestRCRepeatedAnswerTakesItsPlace: the peer can use answers only in order.
+func TestRCRepeatedAnswerTakesItsPlace(t *testing.T) {
+	s := newRCScript(t, nil)
+	s.request(wire.ReadRequest, 0, 0, s.readLength(256))
+	s.request(wire.FetchAdd, 1, 0, nil)
+	s.sent()
+	s.request(wire.ReadRequest, 2, 0, s.readLength(2*256))
+	s.PollTransmit(s.now, &s.packet)
+	s.request(wire.FetchAdd, 1, 0, nil)
+	s.request(wire.ReadRequest, 0, 0, s.readLength(256))
+	s.request(wire.ReadRequest, 2, 0, s.readLength(2*256))
+	s.wantSent("all of it in order", "READ_RESPONSE_ONLY 0", "ATOMIC_ACKNOWLEDGE 1", "READ_RESPONSE_FIRST 2", "READ_RESPONSE_LAST 3")
 }
 
 // TestRCAnswersInOrder: acknowledgements and NAKs wait for the READ responses

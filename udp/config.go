@@ -2,6 +2,7 @@ package udp
 
 import (
 	"fmt"
+	"io"
 	"net/netip"
 
 	"github.com/braid-rdma/braid/transport"
@@ -36,6 +37,12 @@ type Config struct {
 	AnyIPID bool
 	// NoSegmentation leaves UDP_SEGMENT and UDP_GRO off.
 	NoSegmentation bool
+	// Capture, if set, takes a copy of every packet that the device sends or
+	// receives, as a pcapng file for Wireshark. Each device needs a writer of its
+	// own, which is called once per packet with the device's lock held: a slow one
+	// slows the device. An error ends the capture and nothing else; see
+	// Stats.CaptureErrors. After Close of the device nothing more is written.
+	Capture io.Writer
 }
 
 const (

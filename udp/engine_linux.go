@@ -36,6 +36,7 @@ type engine struct {
 	checker    checker
 	faults     Faults
 	stats      Stats
+	capture    *capture             // nil: not wanted, or ended
 	packet     transport.Packet     // scratch: the packet at hand
 	completion transport.Completion // scratch: what is delivered
 	event      transport.Event      // scratch, likewise

@@ -81,5 +81,6 @@ func assemble(cfg Config, rx *rxSocket) (*engine, error) {
 	}
 	e.faults.engine = e
 	e.checker.init(local, cfg.Port, cfg.AnyIPID)
+	e.startCapture(cfg.Capture)
 	return e, nil
 }

@@ -39,6 +39,9 @@ func (e *engine) handleRun(now transport.Time, m rxMessage) {
 // whole, not addressed to us or not from the peer is dropped and counted.
 func (e *engine) handlePacket(now transport.Time, b []byte, m *rxMessage, index int) {
 	e.stats.PacketsReceived++
+	if e.capture != nil {
+		e.captureReceived(b, m)
+	}
 	if len(b) < wire.BTHLen+wire.ICRCLen {
 		e.stats.Malformed++
 		return

@@ -16,6 +16,7 @@ type Stats struct {
 	SendDropped                  uint64 // packets given up after an error of the socket
 	ReceiveErrors, PollErrors    uint64
 	FaultDropped                 uint64 // packets lost on purpose
+	CaptureErrors                uint64 // packets missing from the capture, or the error that ended it
 	Paths                        []PathStats
 
 	overflowSeen uint32

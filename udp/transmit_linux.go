@@ -129,6 +129,9 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 	clear(tail[:pad])
 	sum = sum.Payload(tail[:pad])
 	wire.AppendICRC(tail[:pad], sum.Sum())
+	if e.capture != nil {
+		e.captureSent(packet, segment, head, tail)
+	}
 }
 
 func (e *engine) addPayload(sum wire.ICRC, b []byte, small bool) wire.ICRC {

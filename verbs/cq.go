@@ -14,8 +14,13 @@ import (
 // A completion queue never loses a completion silently. When one more comes
 // than it holds, it is broken for good: what it holds can still be polled,
 // then Poll and Wait answer ErrCQOverflow; the device raises EventCQErr; and
-// every queue pair that uses it moves to the error state. So make it as deep
-// as the requests that can be outstanding on all queues it serves.
+// every queue pair that uses it moves to the error state.
+//
+// A completion queue that is as deep as all the send and receive queues that it
+// serves cannot overflow, because a work queue has no room for a request until
+// the completion of an earlier one has been polled. (Count the depth of a
+// shared receive queue once for each completion queue that it reports to, and
+// post to it only what was polled.)
 type CQ struct {
 	device *Device
 	ring   completionRing
@@ -147,13 +152,13 @@ func (c *CQ) closeLocked() {
 	c.device.engine.Wake()
 }
 
-// push stores a completion; the engine lock is held.
-func (c *CQ) push(t *transport.Completion) {
+// push stores a completion of a work queue; the engine lock is held.
+func (c *CQ) push(t *transport.Completion, owner *slots) {
 	if c.condition.Load() != cqOpen {
 		c.lost.Add(1)
 		return
 	}
-	if !c.ring.push(t) {
+	if !c.ring.push(t, owner) {
 		c.lost.Add(1)
 		c.overflow()
 		return

@@ -13,8 +13,10 @@ import (
 // producer never waits for. So neither a slow poller holds up the engine nor
 // the engine a poller that finds something.
 type completionRing struct {
-	slots []Completion // length: a power of two, at least depth
-	depth uint64
+	entries []Completion // length: a power of two, at least depth
+	// owners are the work queues that the entries belong to.
+	owners []*slots
+	depth  uint64
 
 	// The two positions are on cache lines of their own: one is written by the
 	// producer, the other by the consumers.
@@ -32,16 +34,19 @@ func (r *completionRing) init(depth int) {
 	for size < depth {
 		size *= 2
 	}
-	r.slots, r.depth = make([]Completion, size), uint64(depth)
+	r.entries, r.owners, r.depth = make([]Completion, size), make([]*slots, size), uint64(depth)
 }
 
-// push adds a completion and answers false when the ring is full.
-func (r *completionRing) push(c *transport.Completion) bool {
+// push adds a completion of a work queue and answers false when the ring is full.
+func (r *completionRing) push(c *transport.Completion, owner *slots) bool {
 	tail := r.tail.Load()
 	if tail-r.head.Load() >= r.depth {
 		return false
 	}
-	r.slots[tail&uint64(len(r.slots)-1)].from(c)
+	i := tail & uint64(len(r.entries)-1)
+	r.entries[i].from(c)
+	r.owners[i] = owner
+	owner.unpolled.Add(1)
 	r.tail.Store(tail + 1)
 	return true
 }
@@ -56,7 +61,10 @@ func (r *completionRing) take(out []Completion) int {
 	head := r.head.Load()
 	n := int(min(r.tail.Load()-head, uint64(len(out))))
 	for i := range n {
-		out[i] = r.slots[(head+uint64(i))&uint64(len(r.slots)-1)]
+		from := (head + uint64(i)) & uint64(len(r.entries)-1)
+		out[i] = r.entries[from]
+		r.owners[from].unpolled.Add(-1)
+		r.owners[from] = nil // a queue pair that is closed should not live on here
 	}
 	r.head.Store(head + uint64(n))
 	return n

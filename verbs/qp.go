@@ -26,6 +26,8 @@ type QP struct {
 	firstPSN  PSN // of what we send; drawn anew at each reset
 	remote    netip.Addr
 	closed    bool
+	sendSlots slots
+	recvSlots slots
 
 	// Room for a request on its way to the transport, so that posting
 	// allocates nothing.
@@ -59,6 +61,7 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 		transport: t, options: o, firstPSN: d.randomPSN(),
 		spans: make([]transport.Span, 0, transport.MaxSGE),
 	}
+	q.sendSlots.depth, q.recvSlots.depth = uint32(o.SendDepth), uint32(o.RecvDepth)
 	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
 		return nil, err
 	}
@@ -148,6 +151,8 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	}
 	if to == Reset {
 		q.firstPSN = q.device.randomPSN()
+		q.sendSlots.forget()
+		q.recvSlots.forget()
 	}
 	e.Kick(q.transport)
 	return nil

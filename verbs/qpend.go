@@ -8,11 +8,14 @@ type qpSink QP
 
 // Deliver implements Sink.
 func (s *qpSink) Deliver(c *transport.Completion) {
+	success := c.Status == transport.Success
 	if !isReceive(c.Op) {
-		s.sendCQ.push(c)
+		s.sendSlots.complete(success)
+		s.sendCQ.push(c, &s.sendSlots)
 		return
 	}
-	s.recvCQ.push(c)
+	s.recvSlots.complete(success)
+	s.recvCQ.push(c, &s.recvSlots)
 	if s.srq != nil {
 		s.srq.raiseLimit()
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 // PostSend posts a request to the send queue. An error means that nothing was
-// queued and nothing will complete. In the error state a request is taken and
-// completes as flushed.
+// queued and nothing will complete. ErrQueueFull means that SendDepth requests
+// are outstanding, or done with completions that were not polled: poll. In the
+// error state a request is taken and completes as flushed.
 func (q *QP) PostSend(wr *SendWR) error {
 	if err := q.lock(); err != nil {
 		return err
@@ -40,6 +41,9 @@ func (q *QP) PostSends(wrs []SendWR) (int, error) {
 }
 
 func (q *QP) postSendLocked(wr *SendWR) error {
+	if q.sendSlots.full() {
+		return ErrQueueFull
+	}
 	spans, err := appendSpans(q.spans[:0], wr.SGEs, q.pd)
 	if err != nil {
 		return err
@@ -59,7 +63,11 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 		q.sendWR.Flags |= transport.Inline
 		q.sendWR.InlineData = wr.Inline
 	}
-	return q.transport.PostSend(q.device.engine.Now(), &q.sendWR)
+	if err := q.transport.PostSend(q.device.engine.Now(), &q.sendWR); err != nil {
+		return err
+	}
+	q.sendSlots.post(q.options.SignalAll || wr.Flags&Signaled != 0)
+	return nil
 }
 
 // PostRecv posts a receive. A queue pair with a shared receive queue takes
@@ -97,10 +105,17 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 	if q.srq != nil {
 		return fmt.Errorf("%w: it uses a shared receive queue; post there", ErrState)
 	}
+	if q.recvSlots.full() {
+		return ErrQueueFull
+	}
 	spans, err := appendSpans(q.spans[:0], wr.SGEs, q.pd)
 	if err != nil {
 		return err
 	}
 	q.recvWR = transport.RecvWR{ID: wr.ID, Spans: spans}
-	return q.transport.PostRecv(q.device.engine.Now(), &q.recvWR)
+	if err := q.transport.PostRecv(q.device.engine.Now(), &q.recvWR); err != nil {
+		return err
+	}
+	q.recvSlots.post(true)
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/braid-rdma/braid/internal/pcapng"
 )
 
 // tsharkColumn compares one field that tshark decodes with the header field it
@@ -108,9 +110,7 @@ func checkByTshark(t *testing.T, sizes func(Opcode) []int, options ...string) {
 	}
 	sent, packets := standardPackets(sizes)
 	capture := filepath.Join(t.TempDir(), "standard.pcapng")
-	if err := os.WriteFile(capture, pcapng(packets), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeCapture(t, capture, packets)
 	args := append([]string{"-r", capture, "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}, options...)
 	args = append(args, "-e", "_ws.malformed")
 	for _, c := range tsharkColumns {
@@ -137,6 +137,24 @@ func checkByTshark(t *testing.T, sizes func(Opcode) []int, options ...string) {
 				t.Errorf("packet %d, %v: %s", i+1, sent[i].Opcode, wrong)
 			}
 		}
+	}
+}
+
+// writeCapture writes IP packets to a file of their own.
+func writeCapture(t *testing.T, name string, packets [][]byte) {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := pcapng.NewWriter(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, packet := range packets {
+		if err := w.WritePacket(&pcapng.Packet{Time: int64(i), Data: packet}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

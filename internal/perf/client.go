@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/braid-rdma/braid/internal/control"
+	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -37,93 +37,81 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
-	conn, err := control.Dial(ctx, c.Address)
+	conn, err := oob.Dial(ctx, c.Address)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	if c.device == nil {
-		if c.device, err = c.Open(localFor(conn)); err != nil {
-			return nil, err
-		}
-	}
-	ctx, cancel := conn.Watch(ctx)
-	defer cancel()
-	e, err := newEndpoint(c.device, spec, rand.Uint64())
-	defer e.close()
-	if err == nil {
-		err = greet(ctx, conn, e)
-	}
+	e, err := c.endpoint(conn, spec)
 	if err != nil {
-		return nil, giveUp(conn, err)
+		conn.Close()
+		return nil, err
 	}
-	result, err := c.measure(ctx, conn, e)
+	defer e.close()
+	peer, err := connect(ctx, conn, e, true)
+	if err != nil {
+		return nil, err
+	}
+	defer peer.session.Close()
+	result, err := peer.measure(ctx, c.Progress)
 	if err != nil && !errors.Is(err, ErrNotVerified) {
-		return nil, giveUp(conn, err)
+		return nil, peer.Fail(err)
 	}
 	return result, err
 }
 
-// giveUp tells the peer of an error, unless the peer is where it comes from.
-func giveUp(conn *control.Conn, err error) error {
-	var peer *control.PeerError
-	if !errors.As(err, &peer) {
-		conn.Fail(err)
+// endpoint makes this end of a test, on a device that the server can reach.
+func (c *Client) endpoint(conn *oob.Conn, spec Spec) (*endpoint, error) {
+	if c.device == nil {
+		var err error
+		if c.device, err = c.Open(localFor(conn.LocalAddr())); err != nil {
+			return nil, err
+		}
 	}
-	return err
-}
-
-// greet exchanges the two ends' parameters and connects.
-func greet(ctx context.Context, conn *control.Conn, e *endpoint) error {
-	err := conn.Send(msgHello, hello{Version: version, Spec: e.spec, Params: e.params(), Region: e.region()})
-	if err != nil {
-		return err
-	}
-	var w welcome
-	if err := conn.Receive(ctx, msgWelcome, &w); err != nil {
-		return err
-	}
-	if err := e.connect(w.Params, w.Region); err != nil {
-		return err
-	}
-	return conn.Send(msgGo, nil)
+	return newEndpoint(c.device, spec, rand.Uint64())
 }
 
 // measure runs the client's side of the test and compares notes with the server.
-func (c *Client) measure(ctx context.Context, conn *control.Conn, e *endpoint) (*Result, error) {
-	own, err := e.run(ctx, c.Progress)
+func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Result, error) {
+	if err := c.Send(ctx, msgGo, nil); err != nil {
+		return nil, err
+	}
+	own, err := c.run(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.Send(msgDone, own); err != nil {
+	if err := c.Send(ctx, msgDone, own); err != nil {
 		return nil, err
 	}
 	var peer done
-	if err := whileServing(ctx, conn, msgDone, &peer, e.serve); err != nil {
+	if err := c.receiveWhile(ctx, msgDone, &peer, c.serve); err != nil {
 		return nil, err
 	}
-	here := e.counters()
-	result := newResult(e, &own.Summary, &peer.Summary, &here, &peer.Counters)
-	if e.spec.Verify {
+	here := c.counters()
+	result := newResult(c.endpoint, &own.Summary, &peer.Summary, &here, &peer.Counters)
+	if c.spec.Verify {
 		verified := peer.Verified
-		if verified && e.spec.Bidirectional {
-			if verified, err = e.verify(&peer); err != nil {
+		if verified && c.spec.Bidirectional {
+			if verified, err = c.verify(&peer); err != nil {
 				return nil, err
 			}
 		}
 		result.Verified = &verified
 	}
-	if err := conn.Send(msgBye, result); err != nil {
+	if err := c.Send(ctx, msgBye, result); err != nil {
 		return nil, err
 	}
-	if e.spec.Verify && !*result.Verified {
-		return result, fmt.Errorf("%w (%s of %d bytes)", ErrNotVerified, e.spec.Op, e.spec.Size)
+	if c.spec.Verify && !*result.Verified {
+		return result, fmt.Errorf("%w (%s of %d bytes)", ErrNotVerified, c.spec.Op, c.spec.Size)
 	}
 	return result, nil
 }
 
-// run is the active side of a test.
-func (e *endpoint) run(ctx context.Context, progress func(Progress)) (done, error) {
+// run is the active side of a test. It ends with the session, since only the
+// first queue pair fails by itself when the peer is gone.
+func (c *connection) run(ctx context.Context, progress func(Progress)) (done, error) {
+	ctx, cancel := c.Watch(ctx)
+	defer cancel()
+	e := c.endpoint
 	if e.spec.Metric == Latency {
 		m, err := e.measureLatency(ctx, progress)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -28,28 +29,28 @@ type endpoint struct {
 	pd      *verbs.PD
 	cq      *verbs.CQ
 	qps     []*verbs.QP
-	local   *verbs.MR // what this end's operations send from, or read into
-	shared  *verbs.MR // what the peer's operations write, read or send into
-	peer    region    // the peer's shared memory
+	local   *verbs.MR  // what this end's operations send from, or read into
+	shared  *verbs.MR  // what the peer's operations write, read or send into
+	peer    oob.Region // the peer's shared memory
 	receive []receiver
 
 	completions [pollBatch]verbs.Completion
 }
 
-// region names memory to the peer.
-type region struct {
-	Addr uint64 `json:"addr"`
-	RKey uint32 `json:"rkey"`
-	Len  int    `json:"len"`
-}
-
-// newEndpoint makes everything that a test needs on a device. The caller
-// closes it, also the half-made one that comes with an error.
+// newEndpoint makes everything that a test needs on a device.
 func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
 	e := &endpoint{spec: spec, layout: newLayout(&spec)}
-	options, err := spec.queuePairOptions()
+	if err := e.create(d, seed); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *endpoint) create(d *verbs.Device, seed uint64) error {
+	options, err := e.spec.queuePairOptions()
 	if err != nil {
-		return e, err
+		return err
 	}
 	// A server may offer fewer paths than the client would like, or smaller
 	// packets; the two ends then agree on the lesser.
@@ -57,24 +58,24 @@ func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
 	options.Conn.Paths = min(options.Conn.Paths, info.Paths)
 	options.Conn.MTU = min(options.Conn.MTU, info.MTU)
 	if e.pd, err = d.CreatePD(); err != nil {
-		return e, err
+		return err
 	}
-	depth := spec.QPs * (options.SendDepth + options.RecvDepth)
+	depth := e.spec.QPs * (options.SendDepth + options.RecvDepth)
 	if e.cq, err = d.CreateCQ(min(depth, verbs.MaxCQDepth)); err != nil {
-		return e, err
+		return err
 	}
 	options.SendCQ, options.RecvCQ = e.cq, e.cq
 	if err := e.allocate(seed); err != nil {
-		return e, err
+		return err
 	}
-	for i := range spec.QPs {
+	for i := range e.spec.QPs {
 		qp, err := e.pd.CreateQP(options)
 		if err != nil {
-			return e, fmt.Errorf("queue pair %d: %w", i, err)
+			return fmt.Errorf("queue pair %d: %w", i, err)
 		}
 		e.qps = append(e.qps, qp)
 	}
-	return e, e.postReceives()
+	return e.postReceives()
 }
 
 // allocate makes the two regions and fills the one that is the source.
@@ -107,36 +108,6 @@ func (e *endpoint) postReceives() error {
 		}
 		e.receive = append(e.receive, newReceiver(e, i))
 		if err := e.receive[i].refill(e.spec.recvDepth()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// params describe the queue pairs to the peer.
-func (e *endpoint) params() []verbs.ConnParams {
-	var params []verbs.ConnParams
-	for _, qp := range e.qps {
-		params = append(params, qp.Params())
-	}
-	return params
-}
-
-func (e *endpoint) region() region {
-	return region{Addr: e.shared.Addr(), RKey: e.shared.RKey(), Len: e.shared.Len()}
-}
-
-// connect connects each queue pair to its partner.
-func (e *endpoint) connect(remote []verbs.ConnParams, peer region) error {
-	if len(remote) != len(e.qps) {
-		return fmt.Errorf("%w: the peer has %d queue pairs, not %d", ErrSpec, len(remote), len(e.qps))
-	}
-	if peer.Len != e.shared.Len() {
-		return fmt.Errorf("%w: the peer shares %d bytes, not %d", ErrSpec, peer.Len, e.shared.Len())
-	}
-	e.peer = peer
-	for i, qp := range e.qps {
-		if err := qp.Connect(remote[i]); err != nil {
 			return err
 		}
 	}

@@ -2,39 +2,31 @@ package perf
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"sync"
-	"time"
 
-	"github.com/braid-rdma/braid/internal/control"
+	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
-const (
-	// maxSessions bounds the clients that are served at the same time.
-	maxSessions = 64
-	// helloTimeout frees a session whose client connects and says nothing.
-	helloTimeout = 10 * time.Second
-)
+// maxSessions bounds the clients that are served at the same time.
+const maxSessions = 64
 
 // Server serves tests. Several clients may come at once; each has its own
 // queue pairs and memory.
 type Server struct {
-	Listener net.Listener // required; closed by Serve
-	Open     Opener       // required
+	Listener *oob.Listener // required; closed by Serve
+	Open     Opener        // required
 	// Once ends the server after its first client, whose outcome is the server's.
 	Once bool
-	// Want, when not empty, is the only test that is served.
-	Want struct {
-		Op     Op
-		Metric Metric
-	}
-	// Finished hears of the outcome of each client: a result, or an error.
-	// It is called by several goroutines; it may be nil.
+	// Op and Metric, when not empty, are the only test that is served.
+	Op     Op
+	Metric Metric
+	// Finished hears of the outcome of each client: a result, or an error, or
+	// both. It is called by several goroutines; it may be nil.
 	Finished func(client string, r *Result, err error)
 
 	mu      sync.Mutex
@@ -43,127 +35,125 @@ type Server struct {
 
 // Serve serves clients until ctx ends, which is no error.
 func (s *Server) Serve(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { s.Listener.Close() })
-	defer stop()
-	var sessions sync.WaitGroup
-	defer s.closeDevices()
-	defer sessions.Wait()
-	defer cancel()
 	defer s.Listener.Close()
+	defer s.closeDevices()
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
 	slots := make(chan struct{}, maxSessions)
 	for {
-		tcp, err := s.Listener.Accept()
+		conn, err := s.Listener.Accept(ctx)
 		if ctx.Err() != nil {
+			if err == nil {
+				conn.Close()
+			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if s.Once {
-			return s.session(ctx, tcp)
+			return s.serve(ctx, conn)
 		}
 		slots <- struct{}{}
 		sessions.Go(func() {
 			// Finished has told of the error; the other clients do not care.
-			_ = s.session(ctx, tcp)
+			_ = s.serve(ctx, conn)
 			<-slots
 		})
 	}
 }
 
-// session serves one client.
-func (s *Server) session(ctx context.Context, tcp net.Conn) error {
-	conn := control.New(tcp)
-	defer conn.Close()
-	ctx, cancel := conn.Watch(ctx)
-	defer cancel()
+// serve serves one client and tells of the outcome.
+func (s *Server) serve(ctx context.Context, conn *oob.Conn) error {
+	client := conn.RemoteAddr().String()
 	result, err := s.serveClient(ctx, conn)
-	if err != nil {
-		err = giveUp(conn, err)
-	}
 	if s.Finished != nil {
-		s.Finished(tcp.RemoteAddr().String(), result, err)
+		s.Finished(client, result, err)
 	}
 	return err
 }
 
-func (s *Server) serveClient(ctx context.Context, conn *control.Conn) (*Result, error) {
-	h, err := s.awaitHello(ctx, conn)
+func (s *Server) serveClient(ctx context.Context, conn *oob.Conn) (*Result, error) {
+	e, err := s.endpoint(ctx, conn)
 	if err != nil {
+		// The peer may have left before it hears the reason.
+		_ = conn.Reject(ctx, err.Error())
 		return nil, err
 	}
-	device, err := s.device(localFor(conn))
-	if err != nil {
-		return nil, err
-	}
-	e, err := newEndpoint(device, h.Spec, rand.Uint64())
 	defer e.close()
+	client, err := connect(ctx, conn, e, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.connect(h.Params, h.Region); err != nil {
-		return nil, err
+	defer client.session.Close()
+	result, err := client.respond(ctx)
+	if err != nil && result == nil {
+		err = client.Fail(err)
 	}
-	if err := conn.Send(msgWelcome, welcome{Params: e.params(), Region: e.region()}); err != nil {
-		return nil, err
-	}
-	if err := whileServing(ctx, conn, msgGo, new(any), e.serve); err != nil {
-		return nil, err
-	}
-	return respond(ctx, conn, e)
+	return result, err
 }
 
-// awaitHello receives and checks what the client wants.
-func (s *Server) awaitHello(ctx context.Context, conn *control.Conn) (*hello, error) {
-	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
-	defer cancel()
-	var h hello
-	if err := conn.Receive(ctx, msgHello, &h); err != nil {
+// endpoint makes the server's end of what the client asks for.
+func (s *Server) endpoint(ctx context.Context, conn *oob.Conn) (*endpoint, error) {
+	client, err := conn.Peer(ctx)
+	if err != nil {
 		return nil, err
 	}
+	var h hello
+	if err := json.Unmarshal(client.PrivateData, &h); err != nil {
+		return nil, fmt.Errorf("%w: the client is not braid perf: %w", ErrSpec, err)
+	}
 	if h.Version != version {
-		return nil, fmt.Errorf("%w: the client speaks version %d, the server version %d: use the same braid on both sides", ErrSpec, h.Version, version)
+		return nil, fmt.Errorf("%w: client of version %d, server of version %d: use the same braid on both sides", ErrSpec, h.Version, version)
 	}
 	if err := h.Spec.Check(); err != nil {
 		return nil, err
 	}
-	if s.Want.Op != "" && (h.Spec.Op != s.Want.Op || h.Spec.Metric != s.Want.Metric) {
-		return nil, fmt.Errorf("%w: this server was started for %s %s, not for %s %s: `braid perf serve` serves every test",
-			ErrSpec, s.Want.Op, s.Want.Metric, h.Spec.Op, h.Spec.Metric)
+	if s.Op != "" && (h.Spec.Op != s.Op || h.Spec.Metric != s.Metric) {
+		return nil, fmt.Errorf("%w: the server was started for %s %s only: `braid perf serve` serves every test", ErrSpec, s.Op, s.Metric)
 	}
-	return &h, nil
+	device, err := s.device(localFor(conn.LocalAddr()))
+	if err != nil {
+		return nil, err
+	}
+	return newEndpoint(device, h.Spec, rand.Uint64())
 }
 
-// respond is the server's side of a test.
-func respond(ctx context.Context, conn *control.Conn, e *endpoint) (*Result, error) {
+// respond is the server's side of a test. A result comes with ErrNotVerified too.
+func (c *connection) respond(ctx context.Context) (*Result, error) {
+	// Nothing is polled yet: the client's first operation may overtake its word.
+	if err := c.Receive(ctx, msgGo, new(any)); err != nil {
+		return nil, err
+	}
 	own := done{}
-	if e.spec.Bidirectional {
+	if c.spec.Bidirectional {
 		var err error
-		if own, err = e.run(ctx, nil); err != nil {
+		if own, err = c.run(ctx, nil); err != nil {
 			return nil, err
 		}
 	}
-	passive := e.serve
-	if e.spec.echoes() {
-		passive = e.echo
+	passive := c.serve
+	if c.spec.echoes() {
+		passive = c.echo
 	}
 	var client done
-	if err := whileServing(ctx, conn, msgDone, &client, passive); err != nil {
+	if err := c.receiveWhile(ctx, msgDone, &client, passive); err != nil {
 		return nil, err
 	}
-	if e.spec.Verify {
+	if c.spec.Verify {
 		var err error
-		if own.Verified, err = e.verify(&client); err != nil {
+		if own.Verified, err = c.verify(&client); err != nil {
 			return nil, err
 		}
 	}
-	own.Counters = e.counters()
-	if err := conn.Send(msgDone, own); err != nil {
+	own.Counters = c.counters()
+	if err := c.Send(ctx, msgDone, own); err != nil {
 		return nil, err
 	}
+	// The client leaves after its goodbye, which flushes the receives: nothing
+	// is polled any more.
 	result := new(Result)
-	if err := whileServing(ctx, conn, msgBye, result, e.serve); err != nil {
+	if err := c.Receive(ctx, msgBye, result); err != nil {
 		return nil, err
 	}
 	if result.Verified != nil && !*result.Verified {
@@ -195,8 +185,6 @@ func (s *Server) closeDevices() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.devices {
-		if err := d.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) && s.Finished != nil {
-			s.Finished("device", nil, err)
-		}
+		_ = d.Close()
 	}
 }

@@ -3,6 +3,7 @@ package perf
 import (
 	"time"
 
+	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -17,7 +18,7 @@ type stream struct {
 	qp     *verbs.QP
 	index  int
 	layout layout
-	peer   region
+	peer   oob.Region
 	depth  uint64
 	limit  uint64 // operations to post; lowered to stop early
 

@@ -1,0 +1,102 @@
+// Command datagram shows unreliable datagrams (UD): a queue pair sends to any
+// other without a connection, and the receiver answers by what the completion
+// says about the sender. Nothing repeats a datagram that is lost, so the asking
+// side asks again when no answer comes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/braid-rdma/braid/udp"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// qkey guards datagram queue pairs: both sides must use the same.
+const qkey = 0x11223344
+
+// end is one endpoint.
+type end struct {
+	dev *verbs.Device
+	pd  *verbs.PD
+	cq  *verbs.CQ // of receives; the sends ask for no completions
+	mr  *verbs.MR
+	qp  *verbs.QP
+}
+
+// open makes an endpoint with one receive posted.
+func open() (e end) {
+	var err error
+	if e.dev, err = udp.Open(udp.Config{}); err != nil {
+		log.Fatal("open a device: ", err)
+	}
+	if e.pd, err = e.dev.CreatePD(); err != nil {
+		log.Fatal("create a protection domain: ", err)
+	}
+	if e.cq, err = e.dev.CreateCQ(16); err != nil {
+		log.Fatal("create a completion queue: ", err)
+	}
+	// In front of the payload there is room for a network header.
+	if e.mr, err = e.pd.AllocMemory(verbs.GRHLength+256, verbs.LocalWrite); err != nil {
+		log.Fatal("allocate memory: ", err)
+	}
+	if e.qp, err = e.pd.CreateQP(verbs.QPOptions{Type: verbs.UD, SendCQ: e.cq}); err != nil {
+		log.Fatal("create a queue pair: ", err)
+	}
+	if err := e.qp.Activate(qkey); err != nil {
+		log.Fatal("activate the queue pair: ", err)
+	}
+	if err := e.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: e.mr, Length: e.mr.Len()}}}); err != nil {
+		log.Fatal("post a receive: ", err)
+	}
+	return e
+}
+
+func (e *end) send(to verbs.AH, number verbs.QPN, text string) {
+	wr := verbs.SendWR{Op: verbs.OpSend, Inline: []byte(text), AH: to, RemoteQPN: number, RemoteQKey: qkey}
+	if err := e.qp.PostSend(&wr); err != nil {
+		log.Fatal("post a datagram: ", err)
+	}
+}
+
+// receive waits for a datagram.
+func (e *end) receive(ctx context.Context) (verbs.Completion, string, error) {
+	var done [1]verbs.Completion
+	if _, err := e.cq.Wait(ctx, done[:]); err != nil {
+		return verbs.Completion{}, "", err
+	}
+	return done[0], string(e.mr.Bytes()[verbs.GRHLength:max(verbs.GRHLength, done[0].Bytes)]), done[0].Err()
+}
+
+func main() {
+	asker, server := open(), open()
+	defer asker.dev.Close()
+	go func() { // the server answers whoever asks
+		c, text, err := server.receive(context.Background())
+		if err != nil {
+			log.Fatal("serve: ", err)
+		}
+		server.send(c.Source, c.SrcQP, "answer to "+text)
+	}()
+	to, err := asker.pd.CreateAH(server.dev.Query().Local)
+	if err != nil {
+		log.Fatal("create an address handle: ", err)
+	}
+	for try := 1; try <= 5; try++ {
+		asker.send(to, server.qp.Number(), fmt.Sprintf("question %d", try))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		c, text, err := asker.receive(ctx)
+		if err == nil {
+			fmt.Printf("received %q from queue pair %v\n", text, c.SrcQP)
+			return
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			log.Fatal("receive: ", err)
+		}
+	}
+	log.Fatal("no answer to five questions")
+}

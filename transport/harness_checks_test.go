@@ -1,0 +1,268 @@
+package transport
+
+import "bytes"
+
+// receive hands a packet to the queue pair and moves its payload, checking that
+// every byte has business where it goes.
+func (h *host) receive(c *parcel) {
+	p := &h.packet
+	p.Headers, p.Path, p.Marked, p.Length = c.headers, c.path, c.marked, len(c.payload)
+	p.Spans = p.Spans[:0]
+	verdict := h.qp.HandlePacket(h.w.now, p)
+	if h.w.trace != nil {
+		h.w.logf("%s <- %s %v", h.name, describePacket(p), [...]string{"drop", "done", "place"}[verdict])
+	}
+	if verdict == Place {
+		h.place(p, c.payload)
+	}
+}
+
+// place copies a payload (P1: no byte outside its target, none twice).
+func (h *host) place(p *Packet, payload []byte) {
+	if n := totalLength(p.Spans); n != uint64(len(payload)) {
+		h.fail("%d bytes of payload for spans of %d", len(payload), n)
+	}
+	for _, s := range p.Spans {
+		extents := h.model.windowExtents
+		switch s.Region {
+		case h.model.window:
+		case h.model.sink:
+			extents = h.model.sinkExtents
+		default:
+			h.fail("placement into a region that nobody writes to")
+		}
+		if s.Region.Invalid || s.Offset+uint64(s.Length) > s.Region.Length {
+			h.fail("placement outside a region: offset %d, %d bytes", s.Offset, s.Length)
+		}
+		e := find(extents, int(s.Offset), int(s.Length))
+		if e == nil {
+			h.fail("placement where no operation points: offset %d, %d bytes", s.Offset, s.Length)
+		}
+		payload = payload[copy(s.Bytes(), payload):]
+		h.notePlaced(e.op, int(s.Length))
+	}
+}
+
+// notePlaced counts bytes that reached their target. MP-RDMA §3.4: those of a
+// synchronise operation only after all of the operations before it.
+func (h *host) notePlaced(o *operation, n int) {
+	if o.kind == OpRead {
+		return // may be read again after a loss
+	}
+	if o.placed += n; o.placed > o.length {
+		h.fail("bytes of %v %d placed twice", o.kind, o.index)
+	}
+	if o.flags&Synchronise != 0 {
+		h.checkBefore(o, "synchronise")
+	}
+}
+
+// checkBefore checks that everything that the peer sent before o has arrived.
+func (h *host) checkBefore(o *operation, why string) {
+	for _, q := range h.peer().work.ops[:o.index] {
+		if !q.kind.awaitsResponse() && q.placed < q.length {
+			h.fail("%s: %v %d took effect before %v %d, of which %d of %d bytes are there", why, o.kind, o.index, q.kind, q.index, q.placed, q.length)
+		}
+	}
+}
+
+// checkCompletion checks P2 and P3: once, in order, with the right status, and
+// not before the effect.
+func (h *host) checkCompletion(c *Completion) {
+	if c.Op >= OpRecv {
+		h.checkReceived(c)
+		return
+	}
+	l := &h.work
+	if l.completed > int(c.ID) || int(c.ID) >= l.posted {
+		h.fail("completion of request %d, when %d are complete and %d posted", c.ID, l.completed, l.posted)
+	}
+	o := l.ops[c.ID]
+	for _, q := range l.ops[l.completed:c.ID] {
+		if q.signaled(h.w.sc) || h.failed {
+			h.fail("request %d completed before request %d", c.ID, q.index)
+		}
+		h.checkEffect(q)
+	}
+	l.completed = int(c.ID) + 1
+	if c.Op != o.kind {
+		h.fail("request %d is a %v, completed as %v", c.ID, o.kind, c.Op)
+	}
+	if c.Status != Success {
+		h.checkFailure(c)
+		return
+	}
+	if h.failed {
+		h.fail("request %d completed well after a failure", c.ID)
+	}
+	if !o.signaled(h.w.sc) || int(c.Bytes) != o.length {
+		h.fail("request %d of %d bytes completed with %d, signaled %v", c.ID, o.length, c.Bytes, o.signaled(h.w.sc))
+	}
+	h.checkEffect(o)
+}
+
+// checkFailure: the first failure tells why, the rest is flushed.
+func (h *host) checkFailure(c *Completion) {
+	if h.failed {
+		if c.Status != WRFlushErr {
+			h.fail("request %d: %v after the first failure", c.ID, c.Status)
+		}
+		return
+	}
+	h.failed, h.work.aborted = true, true
+	for _, s := range h.w.sc.expected {
+		if c.Status == s {
+			return
+		}
+	}
+	h.fail("request %d failed without cause: %v", c.ID, c.Status)
+}
+
+// checkEffect checks that a completed operation has happened.
+func (h *host) checkEffect(o *operation) {
+	if o.kind.isAtomic() {
+		if v := nativeUint64(h.model.sink.Bytes[o.target:]); v != o.original {
+			h.fail("%v %d answered %#x, want %#x", o.kind, o.index, v, o.original)
+		}
+		return
+	}
+	if o.kind.isSend() && o.message >= h.peer().work.recvPosted {
+		h.fail("%v %d completed without a receive", o.kind, o.index)
+	}
+	if got, want := h.result(o); !bytes.Equal(got, want) {
+		h.fail("%v %d completed, but %d of its %d bytes are placed or bytes differ", o.kind, o.index, o.placed, o.length)
+	}
+}
+
+// checkReceived checks a completion of the receive queue.
+func (h *host) checkReceived(c *Completion) {
+	l := &h.work
+	if int(c.ID) != l.recvDone || l.recvDone >= l.recvPosted {
+		h.fail("receive %d completed, expected %d of %d", c.ID, l.recvDone, l.recvPosted)
+	}
+	l.recvDone++
+	if c.Status != Success {
+		if c.Status != WRFlushErr || h.qp.State() != Err {
+			h.fail("receive %d: %v in state %v", c.ID, c.Status, h.qp.State())
+		}
+		return
+	}
+	r := l.recvs[c.ID]
+	o := r.op
+	want := Completion{ID: c.ID, Op: OpRecv, QPN: c.QPN, Bytes: uint32(o.length), Solicited: o.flags&Solicited != 0}
+	switch o.kind {
+	case OpWriteImm:
+		want.Op = OpRecvWriteImm
+		fallthrough
+	case OpSendImm:
+		want.WithImm, want.Imm = true, o.imm
+	case OpSendInv:
+		want.WithInv, want.Invalidated = true, o.key
+	}
+	if *c != want {
+		h.fail("receive %d: %+v, want %+v", c.ID, *c, want)
+	}
+	h.checkBefore(o, "order of delivery")
+	if got, want := h.peer().result(o); !bytes.Equal(got, want) {
+		h.fail("receive %d delivered wrong bytes", c.ID)
+	}
+	// What the message does not fill stays as it was.
+	rest := h.model.sink.Bytes[r.offset : r.offset+r.capacity]
+	if o.kind.isSend() {
+		rest = rest[o.length:]
+	}
+	h.checkZero(rest, "the rest of a receive")
+}
+
+func (h *host) checkZero(b []byte, what string) {
+	for _, v := range b {
+		if v != 0 {
+			h.fail("%s was written to", what)
+		}
+	}
+}
+
+// checkTransmit checks a packet that leaves.
+func (h *host) checkTransmit(p *Packet) {
+	if n := totalLength(p.Spans); n != uint64(p.Length) || p.Length > h.w.sc.attr[h.index].MTU || int(p.Pad) != -p.Length&3 {
+		h.fail("packet of length %d with spans of %d, pad %d", p.Length, n, p.Pad)
+	}
+	if int(p.Path) >= h.w.sc.paths {
+		h.fail("packet for path %d of %d", p.Path, h.w.sc.paths)
+	}
+	if p.DestQP != h.w.sc.attr[h.index].RemoteQPN {
+		h.fail("packet for queue pair %#x", p.DestQP)
+	}
+}
+
+// checkStep checks what must hold after every step (P6: counters conserve).
+func (h *host) checkStep() {
+	if h.mp == nil {
+		return
+	}
+	r, ok := h.mp.recover.(*selective)
+	if !ok {
+		return
+	}
+	if c := h.mp.Counters(); c.PacketsSent != c.Acknowledged+c.Lost+uint64(r.flying) || r.flying < 0 {
+		h.fail("sent %d packets, but %d acknowledged, %d lost and %d in flight", c.PacketsSent, c.Acknowledged, c.Lost, r.flying)
+	}
+}
+
+// checkEnd compares what is left with what must be, after the last completion.
+func (w *world) checkEnd() {
+	broken := w.hosts[0].failed || w.hosts[1].failed
+	for _, h := range w.hosts {
+		if !broken {
+			h.checkMemory()
+		}
+	}
+	for _, h := range w.hosts {
+		if err := h.qp.Modify(w.now, Err, nil); err != nil {
+			h.fail("modify to ERR: %v", err)
+		}
+		done := h.work.completed
+		h.service()
+		if h.work.completed != done {
+			h.fail("a request completed twice")
+		}
+		if h.srq == nil && h.work.recvDone != h.work.recvPosted {
+			h.fail("%d of %d receives completed", h.work.recvDone, h.work.recvPosted)
+		}
+	}
+}
+
+// checkMemory compares all memory with what the operations say.
+func (h *host) checkMemory() {
+	for _, o := range h.work.ops {
+		h.checkEffect(o)
+	}
+	m := &h.model
+	at := 0
+	for _, e := range m.windowExtents {
+		h.checkZero(m.window.Bytes[at:e.offset], "memory between the targets")
+		at = e.offset + e.length
+	}
+	h.checkZero(m.window.Bytes[at:], "memory after the targets")
+	var cells [atomicCells]uint64
+	executed := 0
+	for _, o := range h.peer().work.ops {
+		switch {
+		case o.kind == OpFetchAdd:
+			cells[o.cell] += o.swapAdd
+		case o.kind == OpCompareSwap && o.compare == o.original:
+			cells[o.cell] = o.swapAdd
+		}
+		if o.kind.isAtomic() {
+			executed++
+		}
+	}
+	for i, want := range cells {
+		if v := nativeUint64(m.cells.Bytes[8*i:]); v != want {
+			h.fail("atomic cell %d is %#x, want %#x", i, v, want)
+		}
+	}
+	if h.mem.atomics != executed {
+		h.fail("%d atomics ran, %d were posted", h.mem.atomics, executed)
+	}
+}

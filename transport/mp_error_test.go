@@ -1,0 +1,253 @@
+package transport
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
+// What the peer can do wrong, what it refuses, and how a connection ends.
+
+// An acknowledgement of what was never sent is ignored and counted.
+func TestMPForgedAcksAreIgnored(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit ackEdit
+	}{
+		{"SACK of a packet never sent", func(a *wire.MPAck) { a.SACK = mpFirst.Add(10) }},
+		{"SACK of the next packet", func(a *wire.MPAck) { a.SACK = mpFirst.Add(4) }},
+		{"AACK beyond snd_nxt", func(a *wire.MPAck) { a.AACK = mpFirst.Add(5) }},
+		{"a path that does not exist", func(a *wire.MPAck) { a.Path = 16 }},
+	} {
+		q := newMPTest(t, nil)
+		q.write(40)
+		q.wantSent("IW", 0, 1, 2, 3)
+		a := q.ackOf(0)
+		c.edit(&a)
+		if v := q.hear(a); v != Drop || q.mp.Counters().Stale != 1 {
+			t.Errorf("%s: verdict %v, %d stale", c.name, v, q.mp.Counters().Stale)
+		}
+		q.wantIdle(c.name)
+		q.wantWindow(c.name, 4)
+		q.wantDone(c.name)
+	}
+}
+
+// A batch that begins with what was sent and goes beyond is believed as far as it can be.
+func TestMPForgedBatch(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.write(40)
+	b := q.batchOf([]int{0, 1, 2, 3}, func(int) bool { return false })
+	b.Received = ^uint64(0)
+	q.hearBatch(b)
+	if q.mp.out.nxt-q.mp.out.una > 8 || q.mp.Counters().Stale == 0 {
+		t.Error("packets that were never sent were acknowledged")
+	}
+}
+
+// Old and repeated acknowledgements complete nothing twice and take nothing back.
+func TestMPStaleAcks(t *testing.T) {
+	q := newMPTest(t, nil)
+	a, b := q.write(2), q.write(1)
+	q.wantSent("IW", 0, 1, 2)
+	old := q.ackOf(0)
+	q.ack(2)
+	q.wantDone("the second waits for the first")
+	q.acks(0, 1)
+	q.wantDone("in order", a, b)
+	una := q.mp.out.una
+	for range 5 {
+		q.hear(old)
+		q.hear(q.ackOf(2))
+	}
+	q.wantDone("nothing twice")
+	if q.mp.out.una != una || q.mp.recover.inflight() != 0 {
+		t.Error("a stale ACK moved the window")
+	}
+	q.write(40)
+	if n := len(q.unwanted); n > int(q.mp.control.Window()) {
+		t.Errorf("%d packets after stale ACKs, cwnd is %v", n, q.mp.control.Window())
+	}
+}
+
+// The peer's refusals become the statuses of libibverbs; what follows is flushed.
+func TestMPRefusalStatuses(t *testing.T) {
+	for y, want := range map[wire.Syndrome]Status{
+		wire.NakInvalidRequest: RemInvReqErr, wire.NakRemoteAccess: RemAccessErr, wire.NakRemoteOperational: RemOpErr,
+	} {
+		q := newMPTest(t, nil)
+		q.write(1)
+		q.write(1)
+		q.write(1)
+		q.forget()
+		q.ack(0)
+		q.nak(y, 1, 1)
+		got := q.completions()
+		if len(got) != 3 || got[0].Status != Success || got[1].Status != want || got[2].Status != WRFlushErr || q.mp.State() != Err {
+			t.Fatalf("%v: %+v in state %v", y, got, q.mp.State())
+		}
+		if q.mp.Timeout() != Never {
+			t.Error("a timer runs in the error state")
+		}
+		q.write(1)
+		if got := q.completions(); len(got) != 1 || got[0].Status != WRFlushErr {
+			t.Errorf("a post in the error state: %+v", got)
+		}
+	}
+}
+
+// A refusal is believed only for what is outstanding.
+func TestMPStaleRefusalIsIgnored(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.write(2)
+	q.acks(0, 1)
+	q.nak(wire.NakRemoteAccess, 0, 0)
+	if q.mp.State() != RTS {
+		t.Fatal("a refusal of an acknowledged packet ended the connection")
+	}
+}
+
+// badRequests are requests that must be refused, each with its syndrome.
+func (q *mpTest) badRequests(n int) map[string]struct {
+	packet peerPacket
+	nak    wire.Syndrome
+} {
+	write := func(edit func(*peerPacket)) peerPacket {
+		p := q.peerWrite(n, 0, pattern(1, 100))[0]
+		edit(&p)
+		return p
+	}
+	readOnly := q.mem.register(mpPD, 4096, RemoteRead)
+	foreign := q.mem.register(mpPD+1, 4096, RemoteWrite)
+	type bad = struct {
+		packet peerPacket
+		nak    wire.Syndrome
+	}
+	return map[string]bad{
+		"unknown key":      {write(func(p *peerPacket) { p.RETH.RKey = 0xbad }), wire.NakRemoteAccess},
+		"no right":         {write(func(p *peerPacket) { p.RETH.RKey, p.RETH.VA = readOnly.RKey, readOnly.Base }), wire.NakRemoteAccess},
+		"another domain":   {write(func(p *peerPacket) { p.RETH.RKey, p.RETH.VA = foreign.RKey, foreign.Base }), wire.NakRemoteAccess},
+		"one byte beyond":  {write(func(p *peerPacket) { p.RETH.VA = q.exposed.Base + q.exposed.Length - 99 }), wire.NakRemoteAccess},
+		"one byte before":  {write(func(p *peerPacket) { p.RETH.VA = q.exposed.Base - 1 }), wire.NakRemoteAccess},
+		"address overflow": {write(func(p *peerPacket) { p.RETH.VA = ^uint64(0) - 50 }), wire.NakRemoteAccess},
+		"longer than told": {write(func(p *peerPacket) { p.RETH.Length = 50 }), wire.NakInvalidRequest},
+		"ONLY with offset": {write(func(p *peerPacket) { p.MP.Offset = 1 }), wire.NakInvalidRequest},
+		"a short FIRST":    {write(func(p *peerPacket) { p.Opcode = wire.MPBit | wire.WriteFirst }), wire.NakInvalidRequest},
+	}
+}
+
+// At the head of the stream a bad request ends the connection with its NAK and
+// no byte moved; ahead of the head it is dropped in silence, for what comes
+// before it is not known yet.
+func TestMPBadRequestsEndAtTheHead(t *testing.T) {
+	for name := range newMPTest(t, nil).badRequests(0) {
+		t.Run(name, func(t *testing.T) {
+			q := newMPTest(t, nil)
+			bad := q.badRequests(1)[name]
+			if v := q.arrive1(bad.packet); v != Drop {
+				t.Fatalf("ahead of the head: verdict %v", v)
+			}
+			q.wantAnswers("no answer ahead of the head")
+			q.arrive(q.peerWrite(0, 4096, pattern(2, 10))...)
+			q.wantAnswers("the connection lives", "ack 0 head 1")
+			if v := q.arrive1(bad.packet); v != Drop || q.mp.State() != Err {
+				t.Fatalf("at the head: verdict %v, state %v", v, q.mp.State())
+			}
+			refusal := bad.nak.String() + " 1 refused 1 head 1"
+			q.wantAnswers("the refusal", refusal)
+			q.arrive(bad.packet)
+			q.wantAnswers("repeated, for it may be lost", refusal)
+			q.wantBytes("memory is unchanged", q.exposed, 0, make([]byte, 4096))
+		})
+	}
+}
+
+// A message longer than the receive that it meets.
+func TestMPReceiveTooShort(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.recv(1, 0, 300)
+	q.recv(2, 4096, 300)
+	packets := q.peerSend(0, 0, pattern(1, 600))
+	q.arrive(packets[2])
+	q.wantAnswers("ahead of the head nothing is said")
+	q.arrive(packets[0], packets[1])
+	got := q.completions()
+	if len(got) != 2 || got[0].ID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
+		t.Fatalf("completions %+v", got)
+	}
+	q.wantAnswersIgnoringAcks("the peer hears", "NAK_INVALID_REQUEST 1 refused 1 head 1")
+	q.wantBytes("nothing beyond the receive", q.local, 300, make([]byte, 300))
+}
+
+// What was asked for before the offending request is still answered.
+func TestMPResponsesGoBeforeTheRefusal(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
+	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
+	q.arrive(q.badRequests(1)["unknown key"].packet)
+	q.wantAnswersIgnoringAcks("the response is not delivered yet")
+	q.ack(0)
+	q.wantAnswersIgnoringAcks("now the refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
+	q.wantEvents("the application hears", EventQPAccessErr)
+}
+
+// Posts that must fail do so at once and without side effects.
+func TestMPPostsThatFail(t *testing.T) {
+	q := newMPTest(t, nil)
+	fresh, err := NewMP(q.mp.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.PostSend(q.now, &SendWR{Op: OpWrite}); !errors.Is(err, ErrState) {
+		t.Errorf("post in RESET: %v", err)
+	}
+	many := make([]Span, 5)
+	for i := range many {
+		many[i] = q.local.span(0, 1)
+	}
+	for want, wr := range map[error]SendWR{
+		ErrTooManySGE:  {Op: OpWrite, Spans: many},
+		ErrOperation:   {Op: OpRecv},
+		ErrAtomicShape: {Op: OpFetchAdd, Spans: []Span{q.local.span(0, 4)}},
+		ErrInline:      {Op: OpSend, Flags: Inline, InlineData: make([]byte, 65)},
+	} {
+		if err := q.mp.PostSend(q.now, &wr); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	q.wantIdle("no side effect")
+	for range q.mp.cfg.SendDepth {
+		q.write(1)
+	}
+	if err := q.mp.PostSend(q.now, &SendWR{Op: OpWrite}); !errors.Is(err, ErrQueueFull) {
+		t.Errorf("post on a full queue: %v", err)
+	}
+}
+
+// The send queue drains: nothing new starts, what is on its way completes, and
+// the event comes once per stay.
+func TestMPSendQueueDrains(t *testing.T) {
+	q := newMPTest(t, nil)
+	for range 2 {
+		first := q.number(q.mp.out.nxt.psn())
+		a := q.write(1)
+		q.wantSent("before", first)
+		if err := q.mp.Modify(q.now, SQD, nil); err != nil {
+			t.Fatal(err)
+		}
+		b := q.write(1)
+		q.wantIdle("nothing starts in SQD")
+		q.wantEvents("one is on its way")
+		q.ack(first)
+		q.wantDone("it completes", a)
+		q.wantEvents("drained", EventSQDrained)
+		if err := q.mp.Modify(q.now, RTS, nil); err != nil {
+			t.Fatal(err)
+		}
+		q.advance(mpRTT)
+		q.wantSent("sending goes on", first+1)
+		q.ack(first + 1)
+		q.wantDone("the rest", b)
+	}
+}
