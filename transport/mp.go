@@ -60,11 +60,20 @@ func NewMP(cfg Config) (*MP, error) {
 // SetPolicy swaps the path policy of a live connection.
 func (m *MP) SetPolicy(p PathPolicy) {
 	m.policy = p
+	if o, ok := p.(LoadObserver); ok && m.opt.Selective {
+		o.ObserveLoad(m.inFlightOn)
+	}
 	for i := range m.paths {
 		if m.paths[i].Retired {
 			p.SetUsable(Path(i), false)
 		}
 	}
+}
+
+// inFlightOn is the number of packets that a path has in the network.
+func (m *MP) inFlightOn(p Path) int {
+	c := &m.paths[p].PathCounters
+	return int(c.Sent - c.Acknowledged - c.Lost)
 }
 
 // SetCongestionControl swaps the congestion control of a live connection.

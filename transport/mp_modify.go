@@ -97,7 +97,7 @@ func (m *MP) startSending() {
 	if newControl == nil {
 		newControl = NewMPWindow
 	}
-	m.policy = newPolicy(m.attr.Paths, &m.opt, m.cfg.Rand)
+	m.SetPolicy(newPolicy(m.attr.Paths, &m.opt, m.cfg.Rand))
 	m.control = newControl(&m.opt)
 	if m.opt.Selective {
 		m.recover = &selective{mp: m}

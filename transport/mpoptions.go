@@ -41,6 +41,9 @@ type MPOptions struct {
 	// RetirePaths takes a path out of use when it loses packets while others
 	// do not, and probes it before it is used again.
 	RetirePaths bool
+	// Rebalance evens out the load of paths that show no congestion, which ACK
+	// clocking by itself leaves as it is where nothing marks.
+	Rebalance bool
 	// WindowedSpan keeps snd_nxt within L of snd_una, so that a packet never
 	// finds the receiver's bitmap full. The paper lets it overflow, because it
 	// detects loss by the overflow.
@@ -81,7 +84,8 @@ func WireOptions() MPOptions {
 	o.InitialWindow, o.MaxWindow = 64, 512
 	o.Run = 15
 	o.BatchAcks, o.Selective, o.LossResponse = true, true, true
-	o.RetirePaths, o.WindowedSpan, o.KeepWindow = true, true, true
+	o.RetirePaths, o.Rebalance = true, true
+	o.WindowedSpan, o.KeepWindow = true, true
 	o.EarlyRetransmit = 2
 	o.MinRTO = 5 * Millisecond
 	return o

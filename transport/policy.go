@@ -30,6 +30,13 @@ type PathPolicy interface {
 	SetUsable(p Path, usable bool)
 }
 
+// LoadObserver is a policy that also wants to know how many packets each path
+// has in flight. It is told how to ask when it is installed; only connections
+// with selective retransmission know.
+type LoadObserver interface {
+	ObserveLoad(inFlight func(Path) int)
+}
+
 // CongestionControl owns the window: the second seam. Windows are in packets.
 type CongestionControl interface {
 	// OnAck hears of one acknowledged packet.

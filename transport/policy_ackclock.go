@@ -8,13 +8,11 @@ import "math/rand/v2"
 type ackClock struct {
 	usable usableSet
 	clocks fifo[clockedRun] // released by acknowledgements, in their order
-	run    int              // packets in a row on one random path
-	left   int              // packets left of the current random run
-	random Path             // path of the current random run
-	owed   Path             // path that came back and is due its share
-	debt   int              // packets it is still due
-	turn   bool             // every second release pays the debt
+	run    int              // packets in a row on one chosen path
+	left   int              // packets left of the current chosen run
+	chosen Path             // path of the current chosen run
 	r      *rand.Rand
+	steer  steering
 }
 
 type clockedRun struct {
@@ -24,23 +22,40 @@ type clockedRun struct {
 
 // NewAckClock makes the paper's path policy.
 func NewAckClock(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
-	return &ackClock{usable: newUsableSet(paths), run: o.Run, r: r}
+	return &ackClock{usable: newUsableSet(paths), run: o.Run, r: r, steer: steering{on: o.Rebalance, trouble: make([]uint16, paths)}}
 }
 
 func (a *ackClock) AckClocked() bool { return true }
 
 func (a *ackClock) Next() Path {
-	if a.debt > 0 {
-		if a.turn = !a.turn; a.turn || a.clocks.len() == 0 {
-			a.debt--
-			a.takeClock()
-			return a.owed
-		}
+	p, clocked := a.takeClock()
+	if a.left > 0 && a.usable.has(a.chosen) {
+		a.left--
+		return a.chosen
 	}
-	if p, ok := a.takeClock(); ok && a.usable.has(p) {
-		return p
+	a.left = 0
+	if !clocked || !a.usable.has(p) {
+		return a.begin(a.spare())
 	}
-	return a.randomPath()
+	if q, ok := a.steer.away(p, a); ok {
+		return a.begin(q)
+	}
+	return p
+}
+
+// begin chooses the path of this packet and of the rest of its run.
+func (a *ackClock) begin(p Path) Path {
+	a.chosen, a.left = p, a.run-1
+	return p
+}
+
+// spare answers the path of a packet that no acknowledgement released: a
+// random one, or the one with the least load where that is known.
+func (a *ackClock) spare() Path {
+	if q, ok := a.steer.idlest(a); ok {
+		return q
+	}
+	return a.usable.random(a.r)
 }
 
 // takeClock uses up one release.
@@ -56,15 +71,8 @@ func (a *ackClock) takeClock() (Path, bool) {
 	return p, true
 }
 
-func (a *ackClock) randomPath() Path {
-	if a.left == 0 || !a.usable.has(a.random) {
-		a.random, a.left = a.usable.random(a.r), a.run
-	}
-	a.left--
-	return a.random
-}
-
-func (a *ackClock) Feedback(p Path, _ Signal, clocked int) {
+func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
+	a.steer.hear(p, s)
 	if clocked == 0 {
 		return
 	}
@@ -75,18 +83,5 @@ func (a *ackClock) Feedback(p Path, _ Signal, clocked int) {
 	*a.clocks.push() = clockedRun{p, clocked}
 }
 
-// SetUsable brings a path back with a claim to its share: where nothing marks
-// congestion, ACK clocking alone would keep the split of before for ever.
-func (a *ackClock) SetUsable(p Path, usable bool) {
-	if usable && !a.usable.has(p) {
-		a.owed, a.debt = p, restoredShare
-	}
-	if !usable && p == a.owed {
-		a.debt = 0
-	}
-	a.usable.set(p, usable)
-}
-
-// restoredShare is how many packets a restored path is given to restart its
-// ACK clock: a few segmented sends, and small beside any switch queue.
-const restoredShare = 48
+// SetUsable takes a path out of use or brings it back.
+func (a *ackClock) SetUsable(p Path, usable bool) { a.usable.set(p, usable) }

@@ -226,6 +226,15 @@ func TestRCReceiverNotReady(t *testing.T) {
 	}
 }
 
+// TestRCNotReadyAfterGap: when the missing packet comes and finds no receive,
+// that is what the peer must hear.
+func TestRCNotReadyAfterGap(t *testing.T) {
+	s := newRCScript(t, nil)
+	s.request(wire.SendOnly, 1, 5, nil)
+	s.request(wire.SendOnly, 0, 5, nil)
+	s.wantSent("not the gap", "RNR_NAK(timer 1) 0")
+}
+
 func TestRCSharedReceiveQueue(t *testing.T) {
 	mem := newTestMemory()
 	shared, err := NewReceiveQueue(4, 1, 7)

@@ -106,15 +106,9 @@ func (e *engine) arrivalID(b []byte, src netip.AddrPort, op wire.Opcode) uint16 
 // the path of the packets that it acknowledges.
 func (c *capture) describe(h *wire.Headers) {
 	c.comment = c.comment[:0]
-	if !h.Opcode.IsMP() {
+	path, ok := h.VirtualPath()
+	if !ok {
 		return
-	}
-	path := h.MP.Path
-	switch h.Opcode {
-	case wire.MPBit | wire.Acknowledge, wire.MPProbeAck:
-		path = h.Ack.Path
-	case wire.MPAcknowledgeBatch:
-		path = h.Batch.Path
 	}
 	c.comment = append(c.comment, h.Opcode.String()...)
 	c.comment = append(c.comment, ", virtual path "...)

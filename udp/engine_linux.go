@@ -31,7 +31,8 @@ type engine struct {
 	peers      map[netip.Addr]*peer
 	addresses  verbs.Addresses
 	dirty      []*port
-	gathered   int // bytes in the batch, about
+	kicked     bool // something was kicked since the last drive
+	gathered   int  // bytes in the batch, about
 	timers     timerHeap
 	checker    checker
 	faults     Faults
@@ -50,8 +51,10 @@ type engine struct {
 
 	// Each kind of sleeper has its own way to be woken: of two threads that
 	// sleep on one eventfd, the first to wake would take the news of both.
-	wakers [2]*waker
-	polls  [2]*pollSet
+	wakers       [2]*waker
+	polls        [2]*pollSet
+	waking       sync.RWMutex
+	wakersClosed bool // under waking
 
 	driving  atomic.Bool  // an application thread runs the loop
 	lease    atomic.Int64 // until when a polling application is taken to come back
@@ -87,21 +90,37 @@ func (e *engine) Lock() { e.mu.Lock() }
 
 // Unlock drives what was kicked and gives the ownership back.
 func (e *engine) Unlock() {
-	if len(e.dirty) > 0 && !e.closed.Load() {
+	// What a round left for the application's answer stays until there is one.
+	if e.kicked && !e.closed.Load() {
 		e.drive(e.Now())
 	}
 	e.rouse()
 	e.mu.Unlock()
 }
 
-// rouse wakes a sleeping thread when a timer is now due before it would wake.
+// rouse wakes a sleeping thread that would sleep past what is to be done: a
+// timer that is due before it would wake, or what a round has left to be sent.
 func (e *engine) rouse() {
 	next := e.timers.next()
+	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
+		next = min(next, e.Now()+retryTime)
+	}
 	for i := range e.sleepers {
 		if next < e.sleepers[i] {
 			e.sleepers[i] = 0 // once is enough
-			e.wakers[i].wake()
+			e.wakeSleeper(i)
 		}
+	}
+}
+
+// wakeSleeper ends the sleep of a thread. The end of a context or a late Wake
+// may call it while the engine closes, when the descriptor is perhaps another
+// file's already.
+func (e *engine) wakeSleeper(who int) {
+	e.waking.RLock()
+	defer e.waking.RUnlock()
+	if !e.wakersClosed {
+		e.wakers[who].wake()
 	}
 }
 
@@ -161,6 +180,7 @@ func (e *engine) Detach(qp transport.QP) {
 // Kick notes that a queue pair is to be driven.
 func (e *engine) Kick(qp transport.QP) {
 	if p := e.ports[uint32(qp.Number())]; p != nil {
+		e.kicked = true
 		e.touch(p)
 	}
 }
@@ -191,16 +211,19 @@ func (e *engine) Close() error {
 	var err error
 	e.closing.Do(func() {
 		e.closed.Store(true)
-		e.wakers[sleeperBackground].wake()
+		e.wakeSleeper(sleeperBackground)
 		e.unpark()
 		e.progress.announce()
 		<-e.stopped
 		for e.driving.Load() { // an application thread leaves as soon as it sees closed
-			e.wakers[sleeperApp].wake()
+			e.wakeSleeper(sleeperApp)
 			time.Sleep(50 * time.Microsecond)
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		e.waking.Lock()
+		defer e.waking.Unlock()
+		e.wakersClosed = true
 		err = errors.Join(e.rx.close(), e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
 	})
 	return err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
-	"github.com/braid-rdma/braid/wire"
 )
 
 // Faults is a filter in the engine that loses packets on purpose, so that
@@ -58,15 +57,9 @@ func (f *Faults) drops(path int) bool {
 // dropsArrival decides about a packet that arrived: a multi-path packet names
 // its path, and an acknowledgement comes back by the path that it echoes.
 func (f *Faults) dropsArrival(e *engine, p *transport.Packet) bool {
-	if !p.Opcode.IsMP() {
+	path, ok := p.VirtualPath()
+	if !ok {
 		return false
-	}
-	path := p.MP.Path
-	switch p.Opcode {
-	case wire.MPBit | wire.Acknowledge, wire.MPProbeAck:
-		path = p.Ack.Path
-	case wire.MPAcknowledgeBatch:
-		path = p.Batch.Path
 	}
 	return f.drops(int(path) % len(e.pool.sockets))
 }

@@ -58,35 +58,48 @@ func (f *flow) prefix(length int, id uint16) wire.ICRC {
 	return wire.ICRCPrefix6(f.src.As16(), f.dst.As16(), f.sport, f.dport, length)
 }
 
-// checker checks the ICRC of what arrives. Packets of a run share source and
-// length, so it remembers the last of each.
+// checker checks the ICRC of what arrives. What lies before BTH is computed
+// once for each source and length that recur.
 type checker struct {
-	flow   flow
+	local  netip.Addr
+	port   uint16
+	anyID  bool
+	recent [16]checkedFlow
+}
+
+// checkedFlow is the part of the check that packets of one source and length share.
+type checkedFlow struct {
+	src    netip.AddrPort
 	length int
 	multi  wire.ICRC
 	single wire.ICRC // identification 0
-	deltas [maxSegments]uint32
+	deltas *[maxSegments]uint32
 	known  uint64 // which of deltas are computed
-	anyID  bool
 }
 
 func (c *checker) init(local netip.Addr, port uint16, anyID bool) {
-	c.flow = flow{dst: local, dport: port}
-	c.anyID = anyID
+	c.local, c.port, c.anyID = local, port, anyID
+}
+
+// lookup answers the shared part, computing it when another one holds its place.
+func (c *checker) lookup(src netip.AddrPort, length int) *checkedFlow {
+	e := &c.recent[(uint(src.Port())^uint(length)>>2)%uint(len(c.recent))]
+	if e.length != length || e.src != src {
+		f := flow{src: src.Addr(), sport: src.Port(), dst: c.local, dport: c.port}
+		e.src, e.length, e.known = src, length, 0
+		e.multi = f.prefix(length, wire.MPIdentification)
+		e.single = f.prefix(length, 0)
+	}
+	return e
 }
 
 // valid says whether packet (a whole UDP payload, index-th of its run) carries
 // the right ICRC. headers is the length of BTH and extension headers.
 func (c *checker) valid(packet []byte, src netip.AddrPort, multi bool, index, headers int) bool {
-	if len(packet) != c.length || src.Port() != c.flow.sport || src.Addr() != c.flow.src {
-		c.flow.src, c.flow.sport = src.Addr(), src.Port()
-		c.length, c.known = len(packet), 0
-		c.multi = c.flow.prefix(len(packet), wire.MPIdentification)
-		c.single = c.flow.prefix(len(packet), 0)
-	}
-	state := c.single
+	f := c.lookup(src, len(packet))
+	state := f.single
 	if multi {
-		state = c.multi
+		state = f.multi
 	}
 	body := packet[:len(packet)-wire.ICRCLen]
 	headers = min(headers, len(body))
@@ -95,24 +108,30 @@ func (c *checker) valid(packet []byte, src netip.AddrPort, multi bool, index, he
 	if syndrome == 0 {
 		return true
 	}
-	if multi || !c.flow.src.Is4() {
+	if multi || !src.Addr().Is4() {
 		return false
 	}
-	return c.explained(syndrome, index)
+	return f.explains(syndrome, index) || c.explained(syndrome, len(packet))
 }
 
-// explained says whether an acceptable IP identification explains the
-// syndrome of a standard packet.
-func (c *checker) explained(syndrome uint32, index int) bool {
-	if index < maxSegments {
-		if c.known&(1<<index) == 0 {
-			c.known |= 1 << index
-			c.deltas[index] = wire.ICRCIDDelta(c.length, uint16(index))
-		}
-		if syndrome == c.deltas[index] {
-			return true
-		}
+// explains says whether the syndrome of a standard packet is what the
+// identification does that braid gives to the index-th packet of a run.
+func (f *checkedFlow) explains(syndrome uint32, index int) bool {
+	if index >= maxSegments {
+		return false
 	}
-	id, ok := wire.ICRCMatchID(syndrome, c.length)
+	if f.deltas == nil {
+		f.deltas = new([maxSegments]uint32)
+	}
+	if f.known&(1<<index) == 0 {
+		f.known |= 1 << index
+		f.deltas[index] = wire.ICRCIDDelta(f.length, uint16(index))
+	}
+	return syndrome == f.deltas[index]
+}
+
+// explained says whether another acceptable identification explains it.
+func (c *checker) explained(syndrome uint32, length int) bool {
+	id, ok := wire.ICRCMatchID(syndrome, length)
 	return ok && (c.anyID || id < maxSegments)
 }

@@ -17,6 +17,9 @@ const (
 	leaseTime = 500 * transport.Microsecond
 	// parkTime is how often the parked background thread looks whether the lease has ended.
 	parkTime = time.Millisecond
+	// retryTime is how long a sleeping thread leaves work alone that a round could
+	// not finish: a full queue of the device has no event to wait for.
+	retryTime = transport.Millisecond
 )
 
 // round does one turn of the loop: receive one batch, run what is due, deliver,
@@ -57,7 +60,9 @@ func (e *engine) tryRound(forApp bool) bool {
 	if e.closed.Load() {
 		return false
 	}
-	return e.round(forApp)
+	worked := e.round(forApp)
+	e.rouse()
+	return worked
 }
 
 // Progress runs one round in the caller's thread.
@@ -127,7 +132,7 @@ func (e *engine) sleep(who int, until verbs.Readiness) {
 	e.mu.Lock()
 	next := e.timers.next()
 	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
-		next = min(next, e.Now()+transport.Millisecond) // a full device queue has no event
+		next = min(next, e.Now()+retryTime)
 	}
 	e.sleepers[who] = next
 	set.arm()
@@ -183,7 +188,7 @@ func (e *engine) ended(ctx context.Context) error {
 // driveUntil is WaitProgress for the one thread that runs the loop.
 func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 	if e.blocked[sleeperBackground].Load() {
-		e.wakers[sleeperBackground].wake() // it steps aside
+		e.wakeSleeper(sleeperBackground) // it steps aside
 	}
 	slept, hooked := false, false
 	defer func() {
@@ -214,7 +219,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 		if !hooked && ctx.Done() != nil {
 			hooked = true
-			defer context.AfterFunc(ctx, e.wakers[sleeperApp].wake)()
+			defer context.AfterFunc(ctx, func() { e.wakeSleeper(sleeperApp) })()
 		}
 		slept = true
 		e.sleep(sleeperApp, until)
@@ -225,7 +230,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 // Wake makes every waiting thread look at its condition again.
 func (e *engine) Wake() {
 	if e.blocked[sleeperApp].Load() {
-		e.wakers[sleeperApp].wake()
+		e.wakeSleeper(sleeperApp)
 	}
 	if e.waiters.Load() > 0 {
 		e.progress.announce()

@@ -21,6 +21,7 @@ const (
 // completions and events, note the timer. A queue pair with more to send than
 // its turn allows, or than the kernel takes, stays in the list.
 func (e *engine) drive(now transport.Time) {
+	e.kicked = false
 	todo := len(e.dirty)
 	for i := 0; i < todo; i++ {
 		p := e.dirty[i]

@@ -80,7 +80,6 @@ func (q *QP) PostRecv(wr *RecvWR) error {
 	if err := q.postRecvLocked(wr); err != nil {
 		return err
 	}
-	q.device.engine.Kick(q.transport)
 	return nil
 }
 
@@ -93,11 +92,9 @@ func (q *QP) PostRecvs(wrs []RecvWR) (int, error) {
 	defer q.device.unlock()
 	for i := range wrs {
 		if err := q.postRecvLocked(&wrs[i]); err != nil {
-			q.device.engine.Kick(q.transport)
 			return i, err
 		}
 	}
-	q.device.engine.Kick(q.transport)
 	return len(wrs), nil
 }
 
@@ -117,5 +114,9 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 		return err
 	}
 	q.recvSlots.post(true)
+	// A receive has no effect of its own, except that the error state flushes it.
+	if q.transport.State() == transport.Err {
+		q.device.engine.Kick(q.transport)
+	}
 	return nil
 }

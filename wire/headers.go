@@ -148,3 +148,17 @@ func (h *Headers) putExtensions(ext extSet, b []byte) {
 
 // Len returns how many bytes Append writes.
 func (h *Headers) Len() int { return int(opcodes[h.Opcode].headerLen) }
+
+// VirtualPath is the path that a multi-path packet names: the one that data
+// took, or the one that an acknowledgement echoes. Standard packets name none.
+func (h *Headers) VirtualPath() (path uint16, ok bool) {
+	switch {
+	case !h.Opcode.IsMP():
+		return 0, false
+	case h.Opcode == MPBit|Acknowledge, h.Opcode == MPProbeAck:
+		return h.Ack.Path, true
+	case h.Opcode == MPAcknowledgeBatch:
+		return h.Batch.Path, true
+	}
+	return h.MP.Path, true
+}

@@ -1,7 +1,6 @@
 // Command write shows an RDMA WRITE over four paths: one side writes into the
-// other's memory, and the other side does nothing for it. How much each path
-// carries varies from run to run: the default policy begins on random paths and
-// then follows the acknowledgements, and here no path is worse than another.
+// other's memory, and the other side does nothing for it. What each path carries
+// is for the path policy to decide, and differs from run to run.
 package main
 
 import (

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// creditEvery is after how many checked chunks the responder says so. It
-	// divides the smallest depth, so that the requester never waits for credit
-	// which is not yet due.
-	creditEvery = 4
+	// creditEvery is after how many checked chunks the responder says so. With
+	// the smallest region half the slots are under way and fewer than this wait
+	// for their credit, so the requester never waits for credit that is not due.
+	creditEvery = minSize / chunkSize / 2
 	// streamReceives are the receives posted for the stream: one for each chunk
 	// that can be under way, and some to spare.
 	streamReceives = 2 * maxDepth

@@ -40,6 +40,10 @@ func digest(m *verbs.MR) ([]byte, error) {
 	if err := m.Snapshot(0, copied); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(copied)
-	return sum[:], nil
+	return digestOf(copied), nil
+}
+
+func digestOf(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return sum[:]
 }

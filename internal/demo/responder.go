@@ -29,19 +29,19 @@ func Respond(ctx context.Context, listener *oob.Listener, open Opener) error {
 	if err != nil {
 		return err
 	}
-	hello, err := readHello(ctx, conn)
+	config, err := readHello(ctx, conn)
 	if err != nil {
 		// The peer may have left before it hears the reason.
 		_ = conn.Reject(ctx, err.Error())
 		return err
 	}
-	device, err := open(localFor(conn.LocalAddr()))
+	device, err := open(localFor(conn.LocalAddr()), config.Paths)
 	if err != nil {
 		_ = conn.Reject(ctx, err.Error())
 		return err
 	}
 	defer device.Close()
-	r, err := newResponder(device, hello)
+	r, err := newResponder(device, config)
 	if err != nil {
 		_ = conn.Reject(ctx, err.Error())
 		return err
@@ -151,16 +151,28 @@ func (r *responder) takeMessages(ctx context.Context) error {
 	return r.send(ctx, sum)
 }
 
+// digestID tells the completion of a digest from that of a credit.
+const digestID = 1
+
 // send sends a few bytes to the requester and waits until it has them.
 func (r *responder) send(ctx context.Context, b []byte) error {
 	copy(r.outbox.Bytes(), b)
 	err := r.qp.PostSend(&verbs.SendWR{
-		Op: verbs.OpSend, Flags: verbs.Signaled,
+		ID: digestID, Op: verbs.OpSend, Flags: verbs.Signaled,
 		SGEs: []verbs.SGE{{MR: r.outbox, Length: len(b)}},
 	})
 	if err != nil {
 		return err
 	}
-	_, err = r.wait(ctx)
-	return err
+	for {
+		completions, err := r.wait(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range completions {
+			if completions[i].WRID == digestID && !isReceive(&completions[i]) {
+				return nil
+			}
+		}
+	}
 }

@@ -44,6 +44,10 @@ var engineLaw = roomLaw{
 	thirdParty: []string{"golang.org/x/sys", "golang.org/x/net"},
 }
 
+// toolLaw is that of the tools behind the command. They are handed a device,
+// so they name no engine.
+var toolLaw = roomLaw{rooms: []string{"oob", "verbs", "transport", "internal", "internal/control"}}
+
 // pureDenied are the standard packages that would let the outside world into
 // the state machine. A network address as a value is harmless, so the rooms
 // that use this list allow net/netip.
@@ -95,7 +99,9 @@ var law = map[string]roomLaw{
 	"lab":         {rooms: belowBraid},
 	"experiments": {rooms: belowBraid},
 
-	"cmd":      {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
+	"cmd": {rooms: slices.Concat(belowBraid, []string{
+		"monitor", "lab", "experiments", "internal/perf", "internal/demo",
+	})},
 	"examples": {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
 	"bench":    {rooms: belowBraid},
 
@@ -105,6 +111,11 @@ var law = map[string]roomLaw{
 	// The network in memory is an engine for tests. It is no leaf, so no room
 	// has it in its list, and only test files can import it.
 	"internal/loopnet": engineLaw,
+
+	// The logic of the command's tools: cmd itself has flags and printing only.
+	"internal/control": {rooms: []string{"oob", "verbs"}},
+	"internal/perf":    toolLaw,
+	"internal/demo":    toolLaw,
 
 	"scripts": {},
 }

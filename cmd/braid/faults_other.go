@@ -1,0 +1,11 @@
+//go:build !linux
+
+package main
+
+import (
+	"github.com/braid-rdma/braid/internal/demo"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// faultsOf has nothing to answer: on this system no device can be opened.
+func faultsOf(*verbs.Device) demo.Faults { return nil }

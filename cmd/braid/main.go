@@ -1,0 +1,73 @@
+// Command braid measures and shows RDMA over many paths, on any NIC.
+//
+//	braid demo                        one connection over four paths, one of them cut
+//	braid perf serve                  serve measurements
+//	braid perf write bw HOST          measure against a server
+//	braid perf write bw --loopback    measure between two processes of this machine
+//
+// This package has the flags and the printing; what the commands do is in
+// internal/perf and internal/demo.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/braid-rdma/braid/internal/demo"
+	"github.com/braid-rdma/braid/internal/perf"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as shells report a program that SIGINT ended
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run executes a command line and answers the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	executed, err := root.ExecuteContextC(ctx)
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		// Whatever failed then, failed because the user asked for the end.
+		fmt.Fprintln(stderr, "braid: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, "braid:", err)
+	if isUsage(err) {
+		fmt.Fprintf(stderr, "Try '%s --help'.\n", executed.CommandPath())
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// isUsage says whether an error is the command line's fault.
+func isUsage(err error) bool {
+	var usage usageError
+	return errors.As(err, &usage) || errors.Is(err, perf.ErrSpec) || errors.Is(err, demo.ErrConfig)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/internal/perf"
+)
+
+const (
+	defaultPort = 18515 // perftest's
+	// The sizes of --all, as in perftest: powers of two from 2 to 2^23.
+	smallestSizeBits = 1
+	largestSizeBits  = 23
+	// longestDuration is in seconds; what a test may last is checked with it.
+	longestDuration = 24 * 3600
+)
+
+// perfFlags are the flags of a test.
+type perfFlags struct {
+	spec     perf.Spec
+	device   opener
+	duration float64
+	all      bool
+	port     int
+	json     bool
+	loopback bool
+}
+
+// register adds the flags to a command; those of perftest have its letters.
+func (f *perfFlags) register(cmd *cobra.Command) {
+	flags, s := cmd.Flags(), &f.spec
+	flags.SortFlags = false
+	if s.Op != perf.Atomic {
+		flags.IntVarP(&s.Size, "size", "s", 0, "bytes of a message (default 65536 for bw, 2 for lat)")
+		flags.BoolVarP(&f.all, "all", "a", false, "all sizes from 2 to 2^23")
+	}
+	flags.IntVarP(&s.Iterations, "iters", "n", 0, "operations of each queue pair (default 5000 for write bw, else 1000)")
+	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
+	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
+	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU, 256 to 4096 (default: the largest that fits)")
+	flags.IntVarP(&f.port, "port", "p", defaultPort, "TCP port of the server")
+	if s.Metric == perf.Bandwidth {
+		flags.IntVarP(&s.QPs, "qp-num", "q", 1, "queue pairs")
+		flags.BoolVarP(&s.Bidirectional, "bidirectional", "b", false, "both sides send; the sum is reported")
+		flags.BoolVar(&s.Verify, "verify", false, "compare the data of both sides at the end")
+	}
+	flags.StringVar(&s.QP, "qp", "mp", "type of queue pair: mp (multi-path) or rc (standard)")
+	flags.IntVar(&s.Paths, "paths", 0, "mp: paths of a connection (default 4)")
+	flags.StringVar(&s.Policy, "policy", "", "mp: path policy: "+choices(perf.Policies()))
+	flags.StringVar(&s.CC, "cc", "", "mp: congestion control: "+choices(perf.Controls()))
+	flags.BoolVar(&s.Paper, "paper", false, "mp: the parameters and mechanisms of the MP-RDMA paper alone")
+	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
+	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	complete(cmd, "qp", []string{"mp", "rc"})
+	complete(cmd, "policy", perf.Policies())
+	complete(cmd, "cc", perf.Controls())
+}
+
+// choices lists names for a help text, of which the first is the default.
+func choices(names []string) string {
+	return strings.Join(names, ", ") + " (default " + names[0] + ")"
+}
+
+// complete offers the values of a flag to shells.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	// It fails only for a flag that does not exist, or that has this already.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// finish turns the flags into a test and refuses what makes no sense. A value
+// of zero that the user gave is not the default that it would stand for.
+func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
+	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-num", "paths"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "0" {
+			return usageError{fmt.Errorf("--%s must be above zero", name)}
+		}
+	}
+	switch changed := cmd.Flags().Changed; {
+	case f.loopback && len(args) > 0:
+		return usageError{fmt.Errorf("--loopback starts its own server: leave out HOST %q", args[0])}
+	case f.loopback && changed("local"):
+		return usageError{fmt.Errorf("--loopback chooses its own addresses: leave out --local")}
+	case f.loopback && changed("port"):
+		return usageError{fmt.Errorf("--loopback chooses its own port: leave out --port")}
+	case f.all && changed("size"):
+		return usageError{fmt.Errorf("--all and --size exclude each other")}
+	case changed("duration") && changed("iters"):
+		return usageError{fmt.Errorf("--duration and --iters exclude each other")}
+	case f.duration < 0 || f.duration > longestDuration:
+		return usageError{fmt.Errorf("--duration %v: use up to %d seconds", f.duration, longestDuration)}
+	case f.port < 0 || f.port > 65535:
+		return usageError{fmt.Errorf("--port %d: use 1 to 65535", f.port)}
+	}
+	f.spec.Duration = seconds(f.duration)
+	if f.spec.QP == "rc" && cmd.Flags().Changed("paths") {
+		return usageError{fmt.Errorf("--paths belongs to --qp mp: a standard queue pair has one path")}
+	}
+	checked := f.spec.WithDefaults()
+	if err := checked.Check(); err != nil {
+		return err
+	}
+	if checked.QP == "mp" {
+		f.device.paths = checked.Paths
+	}
+	return f.device.check()
+}
+
+// sizes are the message sizes to measure, in order. Zero is the default.
+func (f *perfFlags) sizes() []int {
+	if !f.all {
+		return []int{f.spec.Size}
+	}
+	var sizes []int
+	for bits := smallestSizeBits; bits <= largestSizeBits; bits++ {
+		sizes = append(sizes, 1<<bits)
+	}
+	return sizes
+}

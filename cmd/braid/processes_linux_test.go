@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/braid-rdma/braid/internal/demo"
+	"github.com/braid-rdma/braid/internal/perf"
+)
+
+func TestDemoJSON(t *testing.T) {
+	code, stdout, stderr := braid(t, "demo", "--json", "--duration", "1.5")
+	if code != exitOK || stderr != "" {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	var report demo.Report
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	if err := decoder.Decode(&report); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		t.Errorf("something follows the object: %v", err)
+	}
+	if report.Schema != demo.Schema || !report.Verified || len(report.Paths) != 4 || report.Bytes == 0 || report.GoodputGbps <= 0 {
+		t.Errorf("%+v", report)
+	}
+	if report.Cut.Path != 1 || report.Cut.LongestStallMillis <= 0 || report.Restored.AtMillis < report.Cut.AtMillis {
+		t.Errorf("cut %+v, restored %+v", report.Cut, report.Restored)
+	}
+}
+
+func TestPerfLoopback(t *testing.T) {
+	for _, op := range perf.Ops {
+		for _, metric := range perf.Metrics {
+			for _, qp := range []string{"mp", "rc"} {
+				args := []string{"perf", string(op), string(metric), "--loopback", "--json", "-n", "200", "--qp", qp}
+				if metric == perf.Bandwidth {
+					args = append(args, "--verify")
+				}
+				checkPerfJSON(t, args, 200)
+			}
+		}
+	}
+}
+
+func TestPerfPolicies(t *testing.T) {
+	for _, policy := range perf.Policies() {
+		for _, cc := range perf.Controls() {
+			checkPerfJSON(t, []string{
+				"perf", "write", "bw", "--loopback", "--json", "--verify",
+				"-n", "100", "--paths", "3", "--policy", policy, "--cc", cc,
+			}, 100)
+		}
+	}
+	checkPerfJSON(t, []string{"perf", "write", "bw", "--loopback", "--json", "--verify", "-n", "100", "--paper"}, 100)
+}
+
+// checkPerfJSON runs a test and checks what it prints.
+func checkPerfJSON(t *testing.T, args []string, iterations uint64) {
+	t.Helper()
+	line := strings.Join(args, " ")
+	code, stdout, stderr := braid(t, args...)
+	if code != exitOK {
+		t.Errorf("%s: exit code %d, %s", line, code, stderr)
+		return
+	}
+	var report perf.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Errorf("%s: %v", line, err)
+		return
+	}
+	if report.Schema != perf.Schema || report.Iterations != iterations || report.GoodputGbps <= 0 ||
+		report.MessageRateMpps <= 0 || report.LatencyMicros.P50 <= 0 || len(report.Paths) == 0 {
+		t.Errorf("%s: %+v", line, report)
+	}
+}
+
+func TestPerfAgainstAServer(t *testing.T) {
+	server := startCommand(t, "perf", "serve", "--bind", "127.0.0.1", "--port", "0", "--once")
+	address := strings.TrimSpace(strings.TrimPrefix(server.awaitLine(t, "listening on"), "listening on"))
+	_, port, _ := strings.Cut(address, ":")
+	code, stdout, stderr := braid(t, "perf", "send", "bw", "127.0.0.1", "-p", port, "-n", "100")
+	if code != exitOK || !strings.Contains(stdout, "BW average[MiB/sec]") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	server.awaitLine(t, "send bw, 65536 bytes")
+	if code := server.awaitExit(t); code != exitOK {
+		t.Errorf("the server ended with %d", code)
+	}
+}
+
+func TestInterruptLeavesNothingBehind(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		c := startCommand(t, "demo", "--duration", "60")
+		second := secondProcess(t, c.awaitLine(t, "second process"))
+		c.awaitLine(t, "Gb/s:")
+		if err := c.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if code := c.awaitExit(t); code != exitInterrupted {
+			t.Errorf("%v: exit code %d, want %d", signal, code, exitInterrupted)
+		}
+		if runs(second) {
+			t.Errorf("%v: the second process is left behind", signal)
+		}
+	}
+}
+
+func TestSecondProcessEndsWhenTheFirstIsKilled(t *testing.T) {
+	c := startCommand(t, "demo", "--duration", "60")
+	second := secondProcess(t, c.awaitLine(t, "second process"))
+	c.awaitLine(t, "Gb/s:")
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); runs(second); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the second process is left behind")
+		}
+	}
+}
+
+// command is a process of the command under test.
+type command struct {
+	cmd    *exec.Cmd
+	stdout *bufio.Reader
+}
+
+func startCommand(t *testing.T, args ...string) *command {
+	t.Helper()
+	c := &command{cmd: exec.Command(os.Args[0], args...)}
+	c.cmd.Env = append(os.Environ(), asCommand+"=1")
+	c.cmd.Stderr = os.Stderr
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stdout = bufio.NewReader(stdout)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+	})
+	return c
+}
+
+// awaitLine reads up to the first line with a text in it.
+func (c *command) awaitLine(t *testing.T, text string) string {
+	t.Helper()
+	for {
+		line, err := c.stdout.ReadString('\n')
+		if strings.Contains(line, text) {
+			return line
+		}
+		if err != nil {
+			t.Fatalf("the output ends without %q", text)
+		}
+	}
+}
+
+// awaitExit is the exit code.
+func (c *command) awaitExit(t *testing.T) int {
+	t.Helper()
+	io.Copy(io.Discard, c.stdout)
+	c.cmd.Wait()
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// secondProcess is the number that the demonstration prints.
+func secondProcess(t *testing.T, line string) int {
+	t.Helper()
+	match := regexp.MustCompile(`second process: (\d+)`).FindStringSubmatch(line)
+	if match == nil {
+		t.Fatalf("no process number in %q", line)
+	}
+	pid, _ := strconv.Atoi(match[1])
+	return pid
+}
+
+// runs says whether a process exists and is no zombie, which only waits for
+// whoever inherited it.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, found := strings.Cut(string(stat), ") ")
+	return found && !strings.HasPrefix(state, "Z")
+}

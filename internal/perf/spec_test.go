@@ -1,0 +1,88 @@
+package perf
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSpecDefaults(t *testing.T) {
+	tests := []struct {
+		op         Op
+		metric     Metric
+		size       int
+		iterations int
+	}{
+		{Write, Bandwidth, 65536, 5000},
+		{Send, Bandwidth, 65536, 1000},
+		{Read, Bandwidth, 65536, 1000},
+		{Atomic, Bandwidth, 8, 1000},
+		{Write, Latency, 2, 1000},
+		{Atomic, Latency, 8, 1000},
+	}
+	for _, test := range tests {
+		s := Spec{Op: test.op, Metric: test.metric}.WithDefaults()
+		if s.Size != test.size || s.Iterations != test.iterations || s.TxDepth != 128 || s.Paths != 4 {
+			t.Errorf("%s %s: %+v", test.op, test.metric, s)
+		}
+		if err := s.Check(); err != nil {
+			t.Errorf("%s %s: %v", test.op, test.metric, err)
+		}
+	}
+}
+
+func TestSpecCheck(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Spec)
+		want   string // part of the error; empty: none
+	}{
+		{"good", func(*Spec) {}, ""},
+		{"largest", func(s *Spec) { s.Size = MaxSize }, ""},
+		{"rc", func(s *Spec) { *s = Spec{Op: Write, Metric: Bandwidth, QP: "rc"}.WithDefaults() }, ""},
+		{"operation", func(s *Spec) { s.Op = "fly" }, "unknown operation"},
+		{"metric", func(s *Spec) { s.Metric = "speed" }, "unknown metric"},
+		{"negative size", func(s *Spec) { s.Size = -1 }, "size -1"},
+		{"size", func(s *Spec) { s.Size = MaxSize + 1 }, "size"},
+		{"atomic size", func(s *Spec) { s.Op, s.Size = Atomic, 16 }, "8 bytes"},
+		{"iterations", func(s *Spec) { s.Iterations = -5 }, "iterations"},
+		{"duration", func(s *Spec) { s.Duration = -time.Second }, "duration"},
+		{"queue pairs", func(s *Spec) { s.QPs = MaxQPs + 1 }, "queue pairs"},
+		{"depth", func(s *Spec) { s.TxDepth = -1 }, "tx depth"},
+		{"memory", func(s *Spec) { s.QPs, s.Size = 1000, MaxSize }, "too much memory"},
+		{"mtu", func(s *Spec) { s.MTU = 1500 }, "MTU 1500"},
+		{"paths", func(s *Spec) { s.Paths = 257 }, "257 paths"},
+		{"type", func(s *Spec) { *s = Spec{Op: Write, Metric: Bandwidth, QP: "ud"}.WithDefaults() }, "mp or rc"},
+		{"policy", func(s *Spec) { s.Policy = "luck" }, "path policy"},
+		{"control", func(s *Spec) { s.CC = "luck" }, "congestion control"},
+		{"rc with a policy", func(s *Spec) { s.QP = "rc" }, "use them with mp"},
+		{"latency of many", func(s *Spec) { s.Metric, s.QPs = Latency, 2 }, "one queue pair"},
+		{"latency both ways", func(s *Spec) { s.Metric, s.Bidirectional = Latency, true }, "bidirectional"},
+		{"latency verified", func(s *Spec) { s.Metric, s.Verify = Latency, true }, "verified"},
+	}
+	for _, test := range tests {
+		s := Spec{Op: Write, Metric: Bandwidth}.WithDefaults()
+		test.change(&s)
+		err := s.Check()
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", test.name, err)
+		case test.want != "" && (!errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: error %v, want ErrSpec with %q", test.name, err, test.want)
+		}
+	}
+}
+
+func TestMPOptionsByName(t *testing.T) {
+	for _, policy := range Policies() {
+		for _, control := range Controls() {
+			for _, paper := range []bool{false, true} {
+				o, err := MPOptions(policy, control, paper)
+				if err != nil || o.Policy == nil || o.Control == nil || paper != (o.Slots == 64) {
+					t.Errorf("%s, %s, paper %v: %+v, %v", policy, control, paper, o, err)
+				}
+			}
+		}
+	}
+}

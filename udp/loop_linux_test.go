@@ -1,0 +1,291 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// median runs f several times and answers the middle of the durations, which
+// the noise of a busy machine hardly moves.
+func median(times int, f func() time.Duration) time.Duration {
+	all := make([]time.Duration, times)
+	for i := range all {
+		all[i] = f()
+	}
+	for i := range all {
+		for j := i; j > 0 && all[j] < all[j-1]; j-- {
+			all[j], all[j-1] = all[j-1], all[j]
+		}
+	}
+	return all[times/2]
+}
+
+// TestPollerThatStops has b poll exactly until it has its message and then never
+// again: what the last round left unsent, the acknowledgement, must go out all
+// the same, and soon.
+func TestPollerThatStops(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 1<<16)
+			slow := 0
+			for range 200 {
+				time.Sleep(2 * time.Millisecond) // b's thread goes to sleep
+				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 64}}}))
+				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}))
+				var out [1]verbs.Completion
+				for n := 0; n == 0; n, _ = b.cq.Poll(out[:]) {
+				}
+				start := time.Now()
+				a.wait()
+				if time.Since(start) > 20*time.Millisecond { // only a retransmission takes so long
+					slow++
+				}
+			}
+			if slow > 1 { // one, since the machine may have been busy
+				t.Errorf("%d of 200 acknowledgements did not come by themselves: %+v", slow, a.qp.Stats())
+			}
+		})
+	}
+}
+
+// TestPostAndLeave posts more than one turn of the loop sends, and looks at
+// neither end's queue: the threads of the devices must do it all.
+func TestPostAndLeave(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			const size = 4 << 20
+			a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: kind}, size)
+			round := byte(0)
+			d := median(5, func() time.Duration {
+				round++
+				a.mr.Bytes()[size-1] = round
+				time.Sleep(3 * time.Millisecond)
+				start := time.Now()
+				noError(t, a.qp.PostSend(&verbs.SendWR{
+					Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+				}))
+				var last [1]byte
+				for last[0] != round {
+					if time.Since(start) > patience {
+						t.Fatalf("nothing came: %+v", a.qp.Stats())
+					}
+					noError(t, b.mr.Snapshot(size-1, last[:]))
+					time.Sleep(100 * time.Microsecond)
+				}
+				return time.Since(start)
+			})
+			if d > 60*time.Millisecond {
+				t.Errorf("%d bytes took %v; %+v", size, d, a.qp.Stats())
+			}
+		})
+	}
+}
+
+// flag is a condition that a test sets.
+type flag struct{ set atomic.Bool }
+
+func (f *flag) Ready() bool { return f.set.Load() }
+
+// TestWakeIsNotLost races Wake against threads on their way into the wait.
+func TestWakeIsNotLost(t *testing.T) {
+	dev, err := Open(Config{Paths: 1, Spin: -1})
+	noError(t, err)
+	defer dev.Close()
+	e := engineOf(dev)
+	rounds := 3000
+	if testing.Short() {
+		rounds = 500
+	}
+	for i := range rounds {
+		var f flag
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				if err := e.WaitProgress(ctx, &f); err != nil {
+					t.Errorf("round %d: %v", i, err)
+				}
+			})
+		}
+		for range i % 50 {
+			runtime.Gosched()
+		}
+		f.set.Store(true)
+		e.Wake()
+		group.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestWaitEndsWithContext cancels waits before, while and after they block.
+func TestWaitEndsWithContext(t *testing.T) {
+	dev, err := Open(Config{Paths: 1})
+	noError(t, err)
+	defer dev.Close()
+	e := engineOf(dev)
+	var never flag
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := e.WaitProgress(ended, &never); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	start := time.Now()
+	deadline, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := e.WaitProgress(deadline, &never); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a deadline: %v", err)
+	}
+	if d := time.Since(start); d < 20*time.Millisecond || d > time.Second {
+		t.Errorf("the deadline of 20 ms took %v", d)
+	}
+	for i := range 300 {
+		ctx, cancel := context.WithCancel(context.Background())
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				if err := e.WaitProgress(ctx, &never); !errors.Is(err, context.Canceled) {
+					t.Errorf("round %d: %v", i, err)
+				}
+			})
+		}
+		time.Sleep(time.Duration(i) * time.Microsecond)
+		cancel()
+		group.Wait()
+	}
+}
+
+// TestSeveralThreadsWait has many threads wait on queues of one device while
+// messages come for all of them. Each queue's message must reach its thread,
+// whichever thread runs the loop.
+func TestSeveralThreadsWait(t *testing.T) {
+	const threads = 8
+	rounds := 200
+	if testing.Short() {
+		rounds = 50
+	}
+	a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.MP}, 1<<16)
+	var group sync.WaitGroup
+	for range threads {
+		x, y := secondEnd(t, a, verbs.QPOptions{Type: verbs.MP}, 4096), secondEnd(t, b, verbs.QPOptions{Type: verbs.MP}, 4096)
+		join(t, x, y)
+		for _, side := range []struct{ me, serves bool }{{true, false}, {false, true}} {
+			s, first := y, side.serves
+			if side.me {
+				s = x
+			}
+			noError(t, s.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: s.mr, Length: 64}}}))
+			group.Go(func() { pingPong(s, first, rounds) })
+		}
+	}
+	group.Wait()
+}
+
+// pingPong sends and receives by turns, blocking in Wait each time.
+func pingPong(s *end, first bool, rounds int) {
+	ping := verbs.SendWR{Op: verbs.OpSend, Inline: []byte("ping")}
+	for range rounds {
+		if first {
+			if err := s.qp.PostSend(&ping); err != nil {
+				s.t.Error(err)
+				return
+			}
+		}
+		c, err := s.outcome(20 * time.Second)
+		if err == nil {
+			err = c.Err()
+		}
+		if err == nil {
+			err = s.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: s.mr, Length: 64}}})
+		}
+		if err == nil && !first {
+			err = s.qp.PostSend(&ping)
+		}
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+	}
+}
+
+// TestCloseAgainstEverything closes a device while threads post, poll, wait,
+// wake, cut paths and read statistics.
+func TestCloseAgainstEverything(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 20
+	}
+	for range rounds {
+		a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
+		var group sync.WaitGroup
+		stop := make(chan struct{})
+		run := func(f func()) {
+			group.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						f()
+					}
+				}
+			})
+		}
+		run(func() {
+			_ = a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 20}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+			var out [4]verbs.Completion
+			_, _ = a.cq.Poll(out[:])
+		})
+		run(func() { _, _ = a.outcome(100 * time.Microsecond) })
+		run(func() { _, _ = b.outcome(time.Second) })
+		run(func() {
+			engineOf(a.dev).Wake()
+			StatsOf(a.dev)
+			FaultsOf(a.dev).SetLoss(1, 0.5)
+			FaultsOf(a.dev).Restore(1)
+			time.Sleep(50 * time.Microsecond)
+		})
+		time.Sleep(2 * time.Millisecond)
+		group.Go(func() { noError(t, a.dev.Close()) })
+		group.Go(func() { noError(t, a.dev.Close()) })
+		noError(t, b.dev.Close())
+		time.Sleep(time.Millisecond)
+		close(stop)
+		group.Wait()
+		if err := a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend}); !errors.Is(err, verbs.ErrClosed) {
+			t.Fatalf("a post after the end: %v", err)
+		}
+		if engineOf(a.dev).Progress() {
+			t.Fatal("a closed engine makes progress")
+		}
+	}
+}
+
+// TestTimerWakesSleeper arms a timer earlier than the one that the sleeping
+// thread knows of.
+func TestTimerWakesSleeper(t *testing.T) {
+	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.RC, Conn: verbs.ConnOptions{AckTimeout: 10, RetryCount: 1}}, 4096)
+	noError(t, b.dev.Close())
+	time.Sleep(5 * time.Millisecond)
+	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: 4096, RKey: 1}))
+	start := time.Now()
+	for len(a.dev.Events()) == 0 && a.qp.State() != verbs.Err { // asks nothing of the loop
+		if time.Since(start) > 5*time.Second {
+			t.Fatal("the timeout never came")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if c, err := a.outcome(time.Second); err != nil || c.Status != transport.RetryExcErr {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
