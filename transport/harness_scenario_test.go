@@ -71,7 +71,7 @@ func randomScenario(seed uint64) *scenario {
 	s := &scenario{
 		seed: seed, rc: chance(r, 0.3), kinds: allKinds,
 		encode: chance(r, 0.15), quantum: oneOf(r, 1, 1, Microsecond, 5*Microsecond, 20*Microsecond),
-		ops: [2]int{1 + r.IntN(20), r.IntN(12)}, depth: oneOf(r, 1, 2, 4, 16, 64),
+		ops: [2]int{1 + r.IntN(40), r.IntN(30)}, depth: oneOf(r, 1, 2, 4, 16, 64),
 		shared: chance(r, 0.2), signalAll: chance(r, 0.5), lateRecvs: chance(r, 0.25),
 		pace: oneOf(r, 1, Microsecond, 20*Microsecond, 200*Microsecond), patience: 20 * Second,
 	}

@@ -18,6 +18,9 @@ import (
 // of them, harness_checks compares. Everything is a function of the scenario
 // and its seed, so that a failure can be replayed.
 
+// maxSteps is far more than the longest workload needs.
+const maxSteps = 500000
+
 // world is one run of a scenario.
 type world struct {
 	sc     *scenario
@@ -135,7 +138,9 @@ func (w *world) step() {
 	} else if w.sameTime++; w.sameTime > 100000 {
 		w.fail("busy loop: time does not pass")
 	}
-	w.steps++
+	if w.steps++; w.steps > maxSteps {
+		w.fail("livelock: %d steps and no end: %v; %v", w.steps, w.hosts[0].describe(), w.hosts[1].describe())
+	}
 	if limit := max(w.healed, w.sc.lastPost()) + w.sc.patience; w.now > limit {
 		w.fail("no liveness: unfinished %v after the last fault healed: %v; %v", w.sc.patience, w.hosts[0].describe(), w.hosts[1].describe())
 	}

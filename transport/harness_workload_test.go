@@ -201,7 +201,7 @@ func (h *host) post() {
 		l.posted++
 	}
 	if l.posted < len(l.ops) || l.recvPosted < len(l.recvs) {
-		if l.idle *= 2; l.posted+l.recvPosted > before {
+		if l.idle = min(2*l.idle+Microsecond, 4*Millisecond); l.posted+l.recvPosted > before {
 			l.idle = h.w.sc.pace
 		}
 		h.schedulePost()
@@ -211,7 +211,7 @@ func (h *host) post() {
 // schedulePost wakes the program after a while, which grows while it finds
 // nothing to do.
 func (h *host) schedulePost() {
-	pace := min(max(h.work.idle, h.w.sc.pace), 4*Millisecond)
+	pace := max(h.work.idle, h.w.sc.pace)
 	h.w.events.push(event{at: h.w.now + 1 + Time(h.work.rng.Int64N(int64(2*pace))), kind: posts, host: h.index})
 }
 

@@ -10,7 +10,7 @@ import "github.com/braid-rdma/braid/wire"
 // mp_acking its receiving side.
 type MP struct {
 	base
-	opt     MPOptions
+	opt     *MPOptions // of the configuration
 	timers  timers[mpTimer]
 	policy  PathPolicy
 	control CongestionControl
@@ -54,7 +54,9 @@ func NewMP(cfg Config) (*MP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &MP{base: b, opt: cfg.MP}, nil
+	m := &MP{base: b}
+	m.opt = &m.cfg.MP
+	return m, nil
 }
 
 // SetPolicy swaps the path policy of a live connection.

@@ -96,7 +96,6 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 		signal = Marked
 	}
 	m.policy.Feedback(path, signal, m.clock(m.hasNew() || m.hasLost()))
-	m.pathArrived(now, path)
 }
 
 // moveUna takes the cumulative acknowledgement.

@@ -63,9 +63,9 @@ func TestMPBatchedAcks(t *testing.T) {
 	t.Run("one path", func(t *testing.T) {
 		q := newMPTest(t, batched)
 		p := q.onePath(4, 4)
-		p[1].Marked, p[3].MP.ReTx, p[3].MP.SentAt = true, true, 55
+		p[0].Marked, p[1].Marked, p[3].MP.ReTx, p[3].MP.SentAt = true, true, true, 55
 		q.together(p[0], p[1], p[3])
-		sent := q.wantAnswers("packet 2 is missing", "batch 0 1011 head 2 marked 10 again 1000")
+		sent := q.wantAnswers("packet 2 is missing", "batch 0 1011 head 2 marked 11 again 1000")
 		if b := sent[0].Batch; b.Path != 4 || sent[0].Path != 4 || b.SentAt != 55 {
 			t.Errorf("path %d by %d, time %d", b.Path, sent[0].Path, b.SentAt)
 		}
@@ -88,9 +88,9 @@ func TestMPBatchedAcks(t *testing.T) {
 	t.Run("a lower number after a higher", func(t *testing.T) {
 		q := newMPTest(t, batched)
 		p := q.onePath(6, 4)
-		p[5].Marked = true
+		p[5].Marked, p[5].MP.ReTx = true, true
 		q.together(p[5], p[2])
-		q.wantAnswers("the base moves down", "batch 2 1001 head 0 marked 1000 again 0")
+		q.wantAnswers("the base moves down", "batch 2 1001 head 0 marked 1000 again 1000")
 	})
 	t.Run("farther apart than a batch", func(t *testing.T) {
 		q := newMPTest(t, func(o *MPOptions) { o.BatchAcks, o.Slots = true, 128 })

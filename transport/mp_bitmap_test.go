@@ -11,6 +11,10 @@ import (
 // §3.3.1: two bits per slot; table 1: 16 bytes for L=64.
 func TestMPBitmapIsCyclicAndSmall(t *testing.T) {
 	b := newBitmap(64)
+	if len(b.words) != 0 || b.at(63) != empty {
+		t.Error("a bitmap takes memory before the first packet comes out of order")
+	}
+	b.set(5, received)
 	if bytes := 8 * len(b.words); bytes != 16 {
 		t.Errorf("L=64 takes %d bytes, want 16", bytes)
 	}

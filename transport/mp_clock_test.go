@@ -197,7 +197,7 @@ func TestMPRestartsFromInitialWindow(t *testing.T) {
 		idle Time
 		want int
 	}{
-		{"idle for two RTTs", 2 * mpRTT, 1},
+		{"idle for three RTTs", 3 * mpRTT, 1},
 		{"idle for more than three RTTs", 3*mpRTT + 1, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -108,11 +108,14 @@ func TestMPStaleRefusalIsIgnored(t *testing.T) {
 	}
 }
 
-// badRequests are requests that must be refused, each with its syndrome.
-func (q *mpTest) badRequests(n int) map[string]struct {
+// badRequest is a request that must be refused, with its syndrome.
+type badRequest struct {
 	packet peerPacket
 	nak    wire.Syndrome
-} {
+}
+
+// badRequests makes one of each kind, all with the number n.
+func (q *mpTest) badRequests(n int) map[string]badRequest {
 	write := func(edit func(*peerPacket)) peerPacket {
 		p := q.peerWrite(n, 0, pattern(1, 100))[0]
 		edit(&p)
@@ -120,11 +123,7 @@ func (q *mpTest) badRequests(n int) map[string]struct {
 	}
 	readOnly := q.mem.register(mpPD, 4096, RemoteRead)
 	foreign := q.mem.register(mpPD+1, 4096, RemoteWrite)
-	type bad = struct {
-		packet peerPacket
-		nak    wire.Syndrome
-	}
-	return map[string]bad{
+	return map[string]badRequest{
 		"unknown key":      {write(func(p *peerPacket) { p.RETH.RKey = 0xbad }), wire.NakRemoteAccess},
 		"no right":         {write(func(p *peerPacket) { p.RETH.RKey, p.RETH.VA = readOnly.RKey, readOnly.Base }), wire.NakRemoteAccess},
 		"another domain":   {write(func(p *peerPacket) { p.RETH.RKey, p.RETH.VA = foreign.RKey, foreign.Base }), wire.NakRemoteAccess},

@@ -128,7 +128,7 @@ func TestMPSwapPolicyAndControl(t *testing.T) {
 func TestMPNewPolicyKnowsRetiredPaths(t *testing.T) {
 	q := retirePath2(t)
 	q.forget()
-	q.mp.SetPolicy(NewRoundRobin(4, &q.mp.opt, q.mp.cfg.Rand))
+	q.mp.SetPolicy(NewRoundRobin(4, q.mp.opt, q.mp.cfg.Rand))
 	q.write(100)
 	q.ack(q.peerNext)
 	q.carry(100, func(p *Packet) bool {

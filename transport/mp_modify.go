@@ -97,8 +97,8 @@ func (m *MP) startSending() {
 	if newControl == nil {
 		newControl = NewMPWindow
 	}
-	m.SetPolicy(newPolicy(m.attr.Paths, &m.opt, m.cfg.Rand))
-	m.control = newControl(&m.opt)
+	m.SetPolicy(newPolicy(m.attr.Paths, m.opt, m.cfg.Rand))
+	m.control = newControl(m.opt)
 	if m.opt.Selective {
 		m.recover = &selective{mp: m}
 	} else {

@@ -5,20 +5,25 @@ package transport
 // paper's own mechanisms use none of it.
 type mpPath struct {
 	PathCounters
-	sentOrder  uint32          // transmissions on this path so far
-	ackedOrder uint32          // the latest of them known to have arrived
-	flight     fifo[pathEntry] // transmissions in order, with stale ones in between
-	lastLoss   Time
-	probeAt    Time // when the next probe of a retired path is due
-	probeWait  Time // how long the last probe was given
-	probeNext  bool // the next probe follows a good one
-	probesGood int  // probes of this retirement that came back
-	probeStamp uint32
-	probing    bool // the probe with this stamp is not answered
-	unheard    int  // packets given up since the path was last heard of
-	lastHeard  Time // when the latest packet known to have arrived by this path was sent
+	sentOrder   uint32          // transmissions on this path so far
+	ackedOrder  uint32          // the latest of them known to have arrived
+	flight      fifo[pathEntry] // transmissions in order, with stale ones in between
+	lastLoss    Time
+	suspectAt   Time   // when the first loss of a possible series was noticed
+	unheard     uint32 // packets given up since the path was last heard of
+	*retirement        // since the path was first retired
+}
+
+// retirement is the state of a path that is, or was, out of use.
+type retirement struct {
 	retiredAt  Time
-	retiredFor uint8 // retirements in quick succession: each doubles the wait
+	probeAt    Time // when the next probe is due
+	probeWait  Time // how long the last probe was given
+	probeStamp uint32
+	probing    bool  // the probe with this stamp is not answered
+	probeNext  bool  // the next probe follows a good one
+	probesGood uint8 // probes of this retirement that came back
+	times      uint8 // retirements in quick succession: each doubles the wait
 }
 
 // pathEntry names one transmission: it is stale once the packet's record has

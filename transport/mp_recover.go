@@ -21,6 +21,8 @@ type lossRecovery interface {
 	nacked(s, beyond seq)
 	// rewind asks for everything from s on to be sent again, without blame (RNR, early synchronise).
 	rewind(s seq)
+	// refused notes that the receiver kept none of the packets from..to-1.
+	refused(from, to seq)
 	// timedOut notes that everything in the network is lost.
 	timedOut()
 	// detect looks for losses that an acknowledgement by path p implies.

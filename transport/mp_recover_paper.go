@@ -12,6 +12,8 @@ type paperRecovery struct {
 	retx     seq  // snd_retx: the next packet to send again in recovery mode
 	recovery seq  // snd_nxt when recovery mode began
 	lastSent Time
+	highest  seq // beyond the highest packet acknowledged: only a higher one is surely news
+	stuckAt  seq // snd_una at the last refusal of a synchronise operation
 }
 
 // inflight is snd_nxt - snd_una - inflate, so that awnd = cwnd - inflight is the paper's formula.
@@ -41,7 +43,9 @@ func (r *paperRecovery) sent(s seq, _ Path, now Time, again bool) {
 // sacked: §3.2, inflate increases by one for each received ACK.
 func (r *paperRecovery) sacked(s seq, _ Path, _ bool) bool {
 	r.leftNetwork(1)
-	return s >= r.out.una
+	news := s >= r.highest
+	r.highest = max(r.highest, s+1)
+	return news
 }
 
 // advanced: §3.2, once an ACK moves snd_una, inflate decreases by the step.
@@ -94,6 +98,20 @@ func (r *paperRecovery) rewind(s seq) {
 		return
 	}
 	r.leftNetwork(int(r.out.nxt - s))
+	if r.active {
+		s = min(s, r.retx)
+	}
+	r.begin(s)
+}
+
+func (r *paperRecovery) refused(from, _ seq) {
+	r.leftNetwork(1)
+	s := max(from, r.out.una)
+	if r.stuckAt == r.out.una {
+		// Refused again, and what it waits for has still not arrived: that is lost.
+		s = r.out.una
+	}
+	r.stuckAt = r.out.una
 	if r.active {
 		s = min(s, r.retx)
 	}

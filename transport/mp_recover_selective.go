@@ -18,10 +18,11 @@ type selective struct {
 	mp      *MP
 	records []record // ring, by sequence number
 	flying  int
-	lost    fifo[seq] // judged lost, with stale entries in between
-	newest  Time      // when the most recently sent of the arrived packets was sent
-	swept   Time      // when all paths were last looked at
-	asking  bool      // snd_una is to be sent again though it has arrived, for the receiver to speak
+	lost    int  // packets judged lost and not yet sent again
+	lowest  seq  // no lost packet lies before it
+	newest  Time // when the most recently sent of the arrived packets was sent
+	swept   Time // when all paths were last looked at
+	asking  bool // snd_una is to be sent again though it has arrived, for the receiver to speak
 }
 
 // reorderTolerance is how many later packets of the same path must have been
@@ -61,7 +62,10 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	rec := r.at(s)
 	r.asking = r.asking && s != r.mp.out.una
 	if again && !rec.lost && !rec.acked {
-		r.giveUp(now, rec)
+		r.giveUp(now, s, rec)
+	}
+	if again && rec.lost {
+		r.lost--
 	}
 	if !again {
 		*rec = record{}
@@ -77,17 +81,14 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 // giveUp takes a transmission for lost because the packet is sent again on
 // suspicion. A path that has swallowed several in a row while others delivered
 // is dead; with little to send, no later arrival would ever prove it.
-func (r *selective) giveUp(now Time, rec *record) {
-	r.judgeLost(rec)
+func (r *selective) giveUp(now Time, s seq, rec *record) {
+	r.judgeLost(s, rec)
 	path := &r.mp.paths[rec.path]
 	if path.unheard < reorderTolerance {
 		return
 	}
-	for i := range r.mp.paths {
-		if r.mp.paths[i].lastHeard > rec.sentAt && Path(i) != rec.path {
-			r.mp.pathLost(now, rec.path, true)
-			return
-		}
+	if r.newest > rec.sentAt {
+		r.mp.pathLost(now, rec.path, true)
 	}
 }
 
@@ -113,6 +114,7 @@ func (r *selective) arrived(rec *record) {
 	if rec.lost {
 		// It was not lost after all.
 		rec.lost = false
+		r.lost--
 		path.Lost--
 		r.mp.count.Lost--
 	} else {
@@ -131,7 +133,6 @@ func (r *selective) evidence(rec *record) {
 	}
 	r.newest = max(r.newest, rec.sentAt)
 	path.unheard = 0
-	path.lastHeard = max(path.lastHeard, rec.sentAt)
 }
 
 func (r *selective) advanced(from, to seq) {
@@ -149,16 +150,14 @@ func (r *selective) advanced(from, to seq) {
 }
 
 func (r *selective) next() (seq, bool) {
-	for r.lost.len() > 0 {
-		s := *r.lost.at(0)
-		if r.live(s) {
-			if rec := r.at(s); rec.lost && !rec.acked || r.asking && s == r.mp.out.una {
-				return s, true
-			}
-		}
-		r.lost.pop()
+	if r.lost == 0 {
+		return r.mp.out.una, r.asking
 	}
-	return 0, false
+	// In the order of the stream: only its head lets the receiver go on.
+	for r.lowest = max(r.lowest, r.mp.out.una); !r.at(r.lowest).lost; {
+		r.lowest++
+	}
+	return r.lowest, true
 }
 
 // oldest: when all that is outstanding has arrived, only the word of the
@@ -180,33 +179,33 @@ func (r *selective) nacked(s, beyond seq) {
 	for _, x := range [...]seq{s, beyond} {
 		if r.live(x) {
 			if rec := r.at(x); !rec.acked && !rec.lost {
-				r.judgeLost(rec)
-				*r.lost.push() = x
+				r.judgeLost(x, rec)
 			}
 		}
 	}
 }
 
-func (r *selective) rewind(s seq) {
-	for s = max(s, r.mp.out.una); s < r.mp.out.nxt; s++ {
+func (r *selective) rewind(s seq) { r.refused(s, r.mp.out.nxt) }
+
+func (r *selective) refused(from, to seq) {
+	for s := max(from, r.mp.out.una); s < min(to, r.mp.out.nxt); s++ {
 		if rec := r.at(s); !rec.acked && !rec.lost {
-			r.judgeLost(rec)
-			*r.lost.push() = s
+			r.judgeLost(s, rec)
 		}
 	}
 }
 
 func (r *selective) timedOut() {
 	r.rewind(r.mp.out.una)
-	if una := r.mp.out.una; r.lost.len() == 0 && una < r.mp.out.nxt {
-		r.asking = true
-		*r.lost.push() = una
-	}
+	r.asking = r.lost == 0 && r.mp.out.una < r.mp.out.nxt
 }
 
 // judgeLost takes a transmission out of flight.
-func (r *selective) judgeLost(rec *record) {
+func (r *selective) judgeLost(s seq, rec *record) {
 	rec.lost = true
+	if r.lost++; r.lost == 1 || s < r.lowest {
+		r.lowest = s
+	}
 	r.flying--
 	path := &r.mp.paths[rec.path]
 	path.Lost++
@@ -245,8 +244,7 @@ func (r *selective) sweep(p Path, now Time, silence Time) int {
 			if !overtaken && !silent {
 				break
 			}
-			r.judgeLost(rec)
-			*r.lost.push() = e.at
+			r.judgeLost(e.at, rec)
 			found++
 		}
 		path.flight.pop()

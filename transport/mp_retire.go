@@ -22,19 +22,41 @@ const (
 func (m *MP) pathLost(now Time, p Path, silent bool) {
 	path := &m.paths[p]
 	m.policy.Feedback(p, Nacked, 0)
-	alone := silent || m.othersCalm(now, p)
 	path.lastLoss = now
-	if !m.opt.RetirePaths || path.Retired || !alone || m.pathsInUse() == 1 {
+	if !m.opt.RetirePaths || path.Retired || m.pathsInUse() == 1 {
 		return
 	}
-	path.Retired = true
-	path.probesGood = 0
-	if now-path.retiredAt > calmTime {
-		path.retiredFor = 0
+	if silent || m.suspected(now, p) {
+		m.retirePath(now, p)
 	}
+}
+
+// suspected says whether a path has lost again, a round trip or more after its
+// first loss, while another path in use lost nothing. A single burst that hits
+// all paths is proven for one a little sooner than for the others, and must
+// not make that one look alone.
+func (m *MP) suspected(now Time, p Path) bool {
+	path := &m.paths[p]
+	if path.suspectAt == 0 || now-path.suspectAt > calmTime {
+		path.suspectAt = now
+		return false
+	}
+	return now-path.suspectAt >= m.rtt.smoothed() && m.othersCalm(path.suspectAt, p)
+}
+
+func (m *MP) retirePath(now Time, p Path) {
+	path := &m.paths[p]
+	path.Retired, path.suspectAt = true, 0
+	if path.retirement == nil {
+		path.retirement = &retirement{}
+	}
+	if now-path.retiredAt > calmTime {
+		path.times = 0
+	}
+	path.probesGood = 0
 	path.retiredAt = now
-	path.probeWait = min(firstProbeWait<<path.retiredFor, longestProbeWait)
-	path.retiredFor = min(path.retiredFor+1, 6)
+	path.probeWait = min(firstProbeWait<<path.times, longestProbeWait)
+	path.times = min(path.times+1, 6)
 	path.probeAt = now + path.probeWait
 	m.policy.SetUsable(p, false)
 	m.count.PathsRetired++
@@ -42,12 +64,11 @@ func (m *MP) pathLost(now Time, p Path, silent bool) {
 	m.armProbe()
 }
 
-// othersCalm says whether some other path in use has not lost lately.
-func (m *MP) othersCalm(now Time, p Path) bool {
-	recent := now - 4*m.rtt.smoothed()
+// othersCalm says whether some other path in use has lost nothing since then.
+func (m *MP) othersCalm(since Time, p Path) bool {
 	for i := range m.paths {
 		q := &m.paths[i]
-		if Path(i) != p && !q.Retired && q.Sent > 0 && (q.lastLoss == 0 || q.lastLoss < recent) {
+		if Path(i) != p && !q.Retired && q.Sent > 0 && q.lastLoss < since {
 			return true
 		}
 	}
@@ -135,17 +156,9 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 func (m *MP) restore(now Time, p Path) {
 	q := &m.paths[p]
 	q.Retired = false
-	q.retiredAt, q.lastLoss = now, 0
+	q.retiredAt, q.lastLoss, q.unheard = now, 0, 0
 	m.policy.SetUsable(p, true)
 	m.count.PathsRestored++
 	m.raise(EventPathRestored, p)
 	m.armProbe()
-}
-
-// pathArrived hears that a packet of a path arrived.
-func (m *MP) pathArrived(now Time, p Path) {
-	q := &m.paths[p]
-	if q.retiredFor > 0 && !q.Retired && now-q.retiredAt > calmTime {
-		q.retiredFor = 0
-	}
 }

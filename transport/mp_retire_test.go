@@ -125,7 +125,7 @@ func (q *mpTest) answerProbe(p Packet) {
 func TestMPRestoredPathIsUsedAgain(t *testing.T) {
 	q := retirePath2(t)
 	q.unwanted = nil
-	for answered := 0; answered < probesToRestore; {
+	for answered := 0; answered < 3; {
 		if !q.mp.Paths()[2].Retired {
 			t.Fatalf("restored after %d answers", answered)
 		}

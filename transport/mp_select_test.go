@@ -50,21 +50,18 @@ func TestMPSlowPathIsPruned(t *testing.T) {
 // §3.3.2: paths that cause an out-of-order degree above Δ lose their ACK
 // clock, so the traffic moves to the others.
 func TestMPTrafficLeavesTheSlowPath(t *testing.T) {
-	q := newMPTest(t, func(o *MPOptions) { o.InitialWindow, o.Delta, o.MaxWindow = 16, 4, 32 })
 	const slowPath = 3
-	attr := q.mp.attr
+	o, attr := PaperOptions(), mpAttr()
+	o.ProbeProbability, o.InitialWindow, o.Delta, o.MaxWindow = 0, 16, 4, 32
 	attr.Paths = 4
-	q = newMPTestWith(t, q.mp.opt, attr)
+	q := newMPTestWith(t, o, attr)
 	q.write(2000)
-	slow := 0
 	fast := []int{}
 	for range 400 {
 		for _, p := range q.unwanted {
-			if p.Path == slowPath {
-				slow++
-				continue
+			if p.Path != slowPath {
+				fast = append(fast, q.number(p.PSN))
 			}
-			fast = append(fast, q.number(p.PSN))
 		}
 		q.unwanted = nil
 		if len(fast) == 0 {
@@ -74,8 +71,8 @@ func TestMPTrafficLeavesTheSlowPath(t *testing.T) {
 		// Fast paths answer at once; the slow one answers when it is far behind.
 		q.ack(fast[0])
 		fast = fast[1:]
-		for n, p := range q.sent {
-			if p.Path == slowPath && !q.peerHas[n] && int(q.mp.sndOOH-q.mp.out.una) > 20 {
+		for n := range q.number(q.mp.out.nxt.psn()) {
+			if q.sent[n].Path == slowPath && !q.peerHas[n] && int(q.mp.sndOOH-q.mp.out.una) > 20 {
 				q.ack(n)
 			}
 		}

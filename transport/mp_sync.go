@@ -26,7 +26,10 @@ func (m *MP) syncRefused(now Time, s seq) {
 		return
 	}
 	m.syncHold = now + max(m.syncDelay(), m.rtt.smoothed()/2)
-	m.recover.nacked(s, s)
+	// The receiver keeps nothing of an early operation and has one refusal for
+	// all of its packets.
+	msg := m.out.find(s)
+	m.recover.refused(msg.first, msg.first+seq(msg.packets))
 }
 
 // mayResend says whether packet s can be sent again now. Packets of a

@@ -112,28 +112,6 @@ func TestAckClockFollowsAcks(t *testing.T) {
 	}
 }
 
-// A path that comes back gets its share although no ACK names it: without
-// marks, ACK clocking would keep the split of before for ever.
-func TestAckClockGivesRestoredPathItsShare(t *testing.T) {
-	p := policyWith("ACK clock", 4, 1)
-	p.SetUsable(2, false)
-	for range 100 {
-		p.Feedback(1, Good, 1)
-	}
-	if uses := take(p, 20); uses[1] != 20 {
-		t.Fatalf("clocked by path 1: %v", uses)
-	}
-	p.SetUsable(2, true)
-	uses := take(p, 40)
-	if uses[2] != 20 || uses[1] != 20 {
-		t.Errorf("after path 2 came back: %v, want half each", uses)
-	}
-	p.SetUsable(2, false)
-	if uses := take(p, 40); uses[2] != 0 {
-		t.Errorf("retired again, it is still used: %v", uses)
-	}
-}
-
 // Only the ACK clock holds packets back for acknowledgements.
 func TestOnlyAckClockIsClocked(t *testing.T) {
 	for name := range policies {

@@ -60,6 +60,7 @@ type engine struct {
 	lease    atomic.Int64 // until when a polling application is taken to come back
 	blocked  [2]atomic.Bool
 	waiters  atomic.Int32
+	idle     atomic.Uint32 // rounds in vain
 	progress *broadcast
 	parked   chan struct{}
 	closed   atomic.Bool

@@ -17,6 +17,8 @@ const (
 	leaseTime = 500 * transport.Microsecond
 	// parkTime is how often the parked background thread looks whether the lease has ended.
 	parkTime = time.Millisecond
+	// idleRounds is how many rounds in vain pass before other goroutines get a chance.
+	idleRounds = 32
 	// retryTime is how long a sleeping thread leaves work alone that a round could
 	// not finish: a full queue of the device has no event to wait for.
 	retryTime = transport.Millisecond
@@ -68,7 +70,20 @@ func (e *engine) tryRound(forApp bool) bool {
 // Progress runs one round in the caller's thread.
 func (e *engine) Progress() bool {
 	e.lease.Store(int64(e.Now() + leaseTime))
-	return e.tryRound(true)
+	if e.tryRound(true) {
+		return true
+	}
+	e.breathe()
+	return false
+}
+
+// breathe lets other goroutines run now and then while a thread spins: with
+// few processors one of them may be what the spinning thread waits for, and
+// the runtime would preempt it only after 10 ms.
+func (e *engine) breathe() {
+	if e.idle.Add(1)%idleRounds == 0 {
+		runtime.Gosched()
+	}
 }
 
 // attended says whether an application thread runs the loop, or will be back soon.
@@ -93,6 +108,7 @@ func (e *engine) background() {
 			continue
 		}
 		if e.Now() < spinUntil {
+			e.breathe()
 			continue
 		}
 		e.sleep(sleeperBackground, nil)
@@ -212,6 +228,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			continue
 		}
 		if e.Now() < spinUntil {
+			e.breathe()
 			continue
 		}
 		if err := e.ended(ctx); err != nil {

@@ -6,3 +6,21 @@ import "github.com/braid-rdma/braid/verbs"
 
 // Open fails on systems other than Linux.
 func Open(Config) (*verbs.Device, error) { return nil, ErrUnsupported }
+
+// StatsOf has nothing to answer on systems other than Linux.
+func StatsOf(*verbs.Device) (Stats, bool) { return Stats{}, false }
+
+// Faults does not exist on systems other than Linux.
+type Faults struct{}
+
+// FaultsOf answers nil on systems other than Linux.
+func FaultsOf(*verbs.Device) *Faults { return nil }
+
+// Cut does nothing.
+func (*Faults) Cut(int) {}
+
+// Restore does nothing.
+func (*Faults) Restore(int) {}
+
+// SetLoss does nothing.
+func (*Faults) SetLoss(int, float64) {}

@@ -2,37 +2,6 @@ package udp
 
 import "github.com/braid-rdma/braid/verbs"
 
-// Stats count what the engine itself saw; queue pairs have counters of their own.
-type Stats struct {
-	PacketsSent, PacketsReceived uint64
-	Malformed                    uint64 // too short, or no packet of the protocol
-	BadICRC                      uint64
-	BadPKey                      uint64
-	UnknownQP                    uint64 // for a queue pair that does not exist
-	WrongSource                  uint64 // for a queue pair, but not from its peer
-	NoAddress                    uint64 // datagrams to an address that is gone
-	SocketOverflow               uint64 // packets that the kernel dropped because the buffer was full (SO_RXQ_OVFL)
-	Backpressure                 uint64 // flushes that the kernel took only in part
-	SendDropped                  uint64 // packets given up after an error of the socket
-	ReceiveErrors, PollErrors    uint64
-	FaultDropped                 uint64 // packets lost on purpose
-	CaptureErrors                uint64 // packets missing from the capture, or the error that ended it
-	Paths                        []PathStats
-
-	overflowSeen uint32
-}
-
-// PathStats describe one source port.
-type PathStats struct {
-	SourcePort       uint16
-	Packets, Bytes   uint64
-	Messages, Calls  uint64 // segmented messages, system calls
-	Errors, Dropped  uint64
-	WouldBlock       uint64
-	SegmentationUsed bool
-	LastError        string
-}
-
 // StatsOf answers the statistics of a device that this package opened; ok is
 // false for a device of another engine.
 func StatsOf(d *verbs.Device) (s Stats, ok bool) {

@@ -129,10 +129,11 @@ func (m *MR) rekeyLocked() {
 	m.rkey.Store(m.region.RKey)
 }
 
-// Deregister ends the use of the region. When it returns, the engine neither
-// reads nor writes the memory any more: requests under way fail, here with
-// IBV_WC_LOC_PROT_ERR, at the peer with IBV_WC_REM_ACCESS_ERR. Deregistering
-// twice is allowed.
+// Deregister ends the use of the region. When it returns, nothing is written to
+// the memory any more: requests under way fail, here with IBV_WC_LOC_PROT_ERR,
+// at the peer with IBV_WC_REM_ACCESS_ERR. Packets that wait because the kernel
+// took no more may still be read from it; if the bytes change meanwhile, their
+// checksum fails and the peer drops them. Deregistering twice is allowed.
 func (m *MR) Deregister() error {
 	// The engine copies only with its lock held, so having had the lock once
 	// after the mark is set is the wait.

@@ -62,7 +62,7 @@ func appendSpans(dst []transport.Span, sges []SGE, pd *PD) ([]transport.Span, er
 		if err := s.MR.checkRange(s.Offset, s.Length); err != nil {
 			return dst, fmt.Errorf("element %d: %w", i, err)
 		}
-		if s.Length > transport.MaxMessage {
+		if uint64(s.Length) > transport.MaxMessage {
 			return dst, fmt.Errorf("%w: element %d has %d bytes", ErrTooLong, i, s.Length)
 		}
 		dst = append(dst, transport.Span{Region: &s.MR.region, Offset: uint64(s.Offset), Length: uint32(s.Length)})

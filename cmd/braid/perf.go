@@ -54,7 +54,7 @@ func newPerfOp(op perf.Op) *cobra.Command {
 	return cmd
 }
 
-// meanings tell what a test measures.
+// meaning tells what a test measures.
 func meaning(op perf.Op, metric perf.Metric) string {
 	switch {
 	case metric == perf.Bandwidth:

@@ -48,7 +48,7 @@ the address that the client used.`,
 			if err := child.Announce(cmd.OutOrStdout(), listener.Addr().String()); err != nil {
 				return err
 			}
-			server := &perf.Server{Listener: listener, Open: device.open, Once: once, Finished: clientLog(cmd)}
+			server := &perf.Server{Listener: listener, Open: device.open, Once: once, Finished: clientLog(cmd, once)}
 			return serveUntilInterrupted(ctx, server)
 		},
 	}
@@ -65,15 +65,16 @@ the address that the client used.`,
 	return cmd
 }
 
-// clientLog prints a line for each client that was served.
-func clientLog(cmd *cobra.Command) func(string, *perf.Result, error) {
+// clientLog prints a line for each client that was served. The only client's
+// error is the command's own.
+func clientLog(cmd *cobra.Command, only bool) func(string, *perf.Result, error) {
 	var mu sync.Mutex
 	return func(client string, r *perf.Result, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case err != nil && errors.Is(err, cmd.Context().Err()):
-			// The server ends; this client is no news.
+		case err != nil && (only || errors.Is(err, cmd.Context().Err())):
+			// It is told otherwise, or the server ends and it is no news.
 		case err != nil:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", client, err)
 		case r.Metric == perf.Latency:

@@ -32,9 +32,9 @@ func TestBandwidthTable(t *testing.T) {
 	if err := table.finish(); err != nil {
 		t.Fatal(err)
 	}
-	const want = `------------------------------------------------------------------------------------
+	const want = `-----------------------------------------------------------------------------------
  RDMA WRITE bandwidth: MP, 1 queue pair(s), MTU 4096, TX depth 128, 4 paths, policy ackclock, congestion control mprdma
-------------------------------------------------------------------------------------
+-----------------------------------------------------------------------------------
  #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]    MsgRate[Mpps]
  65536      5000           3456.79             3210.50                0.051368
  131072     5000           3456.79             3210.50                0.051368

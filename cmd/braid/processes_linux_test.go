@@ -99,6 +99,21 @@ func TestPerfAgainstAServer(t *testing.T) {
 	}
 }
 
+func TestPerfEndsWhenTheServerIsKilled(t *testing.T) {
+	server := startCommand(t, "perf", "serve", "--bind", "127.0.0.1", "--port", "0")
+	_, port, _ := strings.Cut(strings.TrimSpace(server.awaitLine(t, "listening on")), ":")
+	killed := time.AfterFunc(500*time.Millisecond, func() { server.cmd.Process.Kill() })
+	defer killed.Stop()
+	started := time.Now()
+	code, _, stderr := braid(t, "perf", "write", "bw", "127.0.0.1", "-p", port, "-D", "60", "-q", "2")
+	if code != exitFailed || !strings.Contains(stderr, "connection to the peer lost") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("it took %v to notice", took)
+	}
+}
+
 func TestInterruptLeavesNothingBehind(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		c := startCommand(t, "demo", "--duration", "60")
@@ -140,7 +155,7 @@ func startCommand(t *testing.T, args ...string) *command {
 	t.Helper()
 	c := &command{cmd: exec.Command(os.Args[0], args...)}
 	c.cmd.Env = append(os.Environ(), asCommand+"=1")
-	c.cmd.Stderr = os.Stderr
+	c.cmd.Stderr = t.Output()
 	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

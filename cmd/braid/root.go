@@ -25,7 +25,6 @@ hardware, kernel module or privilege. Start with 'braid demo'.`,
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newDemo(), newPerf(), newVersion(), newMan())
-	root.InitDefaultCompletionCmd()
 	return root
 }
 
@@ -43,7 +42,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		return usageError{fmt.Errorf("%s", message)}
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	// Without this cobra finds the unknown word itself, with an error of its own.
+	// cobra sets it only when it looks for an unknown word itself.
 	cmd.SuggestionsMinimumDistance = 2
 	return cmd
 }

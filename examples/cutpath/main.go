@@ -1,5 +1,3 @@
-//go:build linux
-
 // Command cutpath shows what happens when a path fails: data moves over four
 // paths, one of them silently loses everything for a while, and no request
 // fails. The transport retires the path, probes it, and uses it again.

@@ -1,7 +1,8 @@
 // Command synchronise shows how a reader without completions knows that data
-// is whole. The packets of a multi-path WRITE update memory in any order, so a
+// is whole. Packets of a multi-path connection update memory in any order, so a
 // flag that is written after the data could be seen before it. A WRITE with the
-// Synchronise flag updates memory only after everything before it.
+// Synchronise flag updates memory only after everything before it. Lost packets
+// make it visible: leave the flag out, and the program finds blocks with holes.
 package main
 
 import (
@@ -73,6 +74,9 @@ func main() {
 	writer, reader := open(), open()
 	defer writer.dev.Close()
 	defer reader.dev.Close()
+	for path := range writer.dev.Query().Paths {
+		udp.FaultsOf(writer.dev).SetLoss(path, 0.02) // what is lost arrives late
+	}
 	if err := errors.Join(writer.qp.Connect(reader.qp.Params()), reader.qp.Connect(writer.qp.Params())); err != nil {
 		log.Fatal("connect: ", err)
 	}

@@ -33,7 +33,7 @@ const announcement = "listening on "
 // startTimeout bounds the time from the start to the announcement.
 const startTimeout = 10 * time.Second
 
-// ErrNoStart: the second process did not become ready.
+// ErrNoStart is returned when the second process did not become ready.
 var ErrNoStart = errors.New("the second process did not start")
 
 // ErrParentGone is the cause of the end of WithParent's context.

@@ -39,9 +39,9 @@ const (
 )
 
 var (
-	// ErrMalformed: the peer does not speak this protocol.
+	// ErrMalformed is what a peer sends that does not speak this protocol.
 	ErrMalformed = errors.New("malformed control message")
-	// ErrOutOfStep: a message of another kind came than the one expected.
+	// ErrOutOfStep is a message of another kind than the one expected.
 	ErrOutOfStep = errors.New("unexpected control message")
 )
 

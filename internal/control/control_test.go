@@ -140,7 +140,7 @@ func TestExplainPrefersTheCause(t *testing.T) {
 	if err := client.Explain(flushed); !errors.Is(err, oob.ErrPeerLost) {
 		t.Errorf("explained as %v, want ErrPeerLost", err)
 	}
-	if other := errors.New("other"); client.Explain(other) != other {
+	if other := errors.New("other"); !errors.Is(client.Explain(other), other) {
 		t.Error("an error that is no flush was explained away")
 	}
 }

@@ -26,7 +26,7 @@ type streamChecker struct {
 	credited uint64
 	wr       verbs.RecvWR
 	credit   verbs.SendWR
-	number   [8]byte
+	number   [creditSize]byte
 }
 
 // checkStream checks the stream until the requester asks for the verdict and

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
 
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -53,7 +51,7 @@ func (r *requester) showSend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs, err := r.awaitMail(ctx)
+	theirs, err := r.awaitDigest(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,16 +128,11 @@ func (r *requester) pipeline(ctx context.Context, count uint64, request func(i u
 			}
 			posted++
 		}
-		completions, err := r.poll(ctx)
+		n, err := r.collect(ctx)
 		if err != nil {
 			return err
 		}
-		for i := range completions {
-			if isReceive(&completions[i]) {
-				return fmt.Errorf("%w: mail before it was asked for", errUnexpected)
-			}
-		}
-		completed += uint64(len(completions))
+		completed += n
 	}
 	return nil
 }
@@ -149,29 +142,9 @@ func (r *requester) sameDigest(ctx context.Context) (bool, error) {
 	if err := r.Send(ctx, askDigest, nil); err != nil {
 		return false, err
 	}
-	theirs, err := r.awaitMail(ctx)
+	theirs, err := r.awaitDigest(ctx)
 	if err != nil {
 		return false, err
 	}
 	return bytes.Equal(digestOf(r.source.Bytes()), theirs), nil
 }
-
-// awaitMail waits for one message of the responder.
-func (r *requester) awaitMail(ctx context.Context) ([]byte, error) {
-	for {
-		completions, err := r.poll(ctx)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case len(completions) == 0:
-		case len(completions) == 1 && isReceive(&completions[0]):
-			return r.takeMail(&completions[0])
-		default:
-			return nil, errUnexpected
-		}
-	}
-}
-
-// errUnexpected is a completion that nothing accounts for.
-var errUnexpected = errors.New("unexpected completion")

@@ -9,12 +9,6 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// The receives of the requester: for digests and credits.
-const (
-	mailSlots    = 2 * maxDepth
-	mailSlotSize = 64
-)
-
 // Requester gives the demonstration to a responder.
 type Requester struct {
 	Config
@@ -35,7 +29,8 @@ type requester struct {
 	data, counter oob.Region // the responder's
 	source        *verbs.MR  // what is written
 	back          *verbs.MR  // what is read back
-	mail          *verbs.MR  // digests and credits
+	mail          *verbs.MR  // room for digests and credits
+	letters       [][]byte   // those that came and were not yet read
 	result        *verbs.MR  // results of atomics
 }
 
@@ -95,20 +90,6 @@ func newRequester(d *verbs.Device, c Config) (*requester, error) {
 		}
 	}
 	return r, nil
-}
-
-// postMail posts the receive of a mail slot.
-func (r *requester) postMail(slot uint64) error {
-	sge := verbs.SGE{MR: r.mail, Offset: int(slot) * mailSlotSize, Length: mailSlotSize}
-	return r.qp.PostRecv(&verbs.RecvWR{ID: slot, SGEs: []verbs.SGE{sge}})
-}
-
-// takeMail is the content of a completed receive, which is posted again: the
-// responder sends nothing further before it is asked or has received more.
-func (r *requester) takeMail(c *verbs.Completion) ([]byte, error) {
-	at := int(c.WRID) * mailSlotSize
-	content := append([]byte(nil), r.mail.Bytes()[at:at+int(c.Bytes)]...)
-	return content, r.postMail(c.WRID)
 }
 
 // greet connects to the responder.

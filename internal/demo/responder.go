@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,7 +83,7 @@ func newResponder(d *verbs.Device, c *Config) (*responder, error) {
 		{&r.data, c.Size, verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead},
 		{&r.counter, 8, verbs.LocalWrite | verbs.RemoteAtomic | verbs.RemoteRead},
 		{&r.inbox, messageCount * chunkSize, verbs.LocalWrite},
-		{&r.outbox, sha256.Size, 0},
+		{&r.outbox, digestSize, 0},
 	} {
 		if *m.region, err = l.pd.AllocMemory(m.size, m.rights); err != nil {
 			return nil, err

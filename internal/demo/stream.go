@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -56,13 +55,15 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.post(); err != nil {
 			return err
 		}
-		completions, err := s.poll(ctx)
+		completed, err := s.collect(ctx)
 		if err != nil {
 			return err
 		}
-		if err := s.take(completions); err != nil {
-			return err
+		if completed > 0 {
+			s.completed += completed
+			s.stalls.completed(time.Now())
 		}
+		s.credited = max(s.credited, s.latestCredit())
 	}
 }
 
@@ -85,30 +86,6 @@ func (s *stream) post() error {
 	return nil
 }
 
-// take takes in completed chunks and credit.
-func (s *stream) take(completions []verbs.Completion) error {
-	before := s.completed
-	for i := range completions {
-		c := &completions[i]
-		if !isReceive(c) {
-			s.completed++
-			continue
-		}
-		mail, err := s.takeMail(c)
-		if err != nil {
-			return err
-		}
-		if len(mail) != 8 {
-			return fmt.Errorf("%w: %d bytes instead of a credit", errUnexpected, len(mail))
-		}
-		s.credited = max(s.credited, binary.LittleEndian.Uint64(mail))
-	}
-	if s.completed > before {
-		s.stalls.completed(time.Now())
-	}
-	return nil
-}
-
 // verify asks the responder for its verdict and compares the whole region.
 func (s *stream) verify(ctx context.Context) error {
 	if err := s.Send(ctx, askVerdict, s.posted); err != nil {
@@ -118,8 +95,7 @@ func (s *stream) verify(ctx context.Context) error {
 	if err := s.Receive(ctx, tellReady, &v); err != nil {
 		return err
 	}
-	// The last credits are still on their way, or have come and were not polled.
-	same, err := s.sameDigestAfterCredit(ctx)
+	same, err := s.sameDigest(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,28 +104,4 @@ func (s *stream) verify(ctx context.Context) error {
 		fmt.Sprintf("stream: %d chunks sent, %d received, %d of them wrong; region equal at the end: %v",
 			s.posted, v.Checked, v.Mismatches, same))
 	return nil
-}
-
-// sameDigestAfterCredit is sameDigest with credits, which are shorter, before
-// the digest.
-func (s *stream) sameDigestAfterCredit(ctx context.Context) (bool, error) {
-	if err := s.Send(ctx, askDigest, nil); err != nil {
-		return false, err
-	}
-	want := digestOf(s.source.Bytes())
-	for {
-		completions, err := s.poll(ctx)
-		if err != nil {
-			return false, err
-		}
-		for i := range completions {
-			mail, err := s.takeMail(&completions[i])
-			if err != nil {
-				return false, err
-			}
-			if len(mail) == len(want) {
-				return string(mail) == string(want), nil
-			}
-		}
-	}
 }

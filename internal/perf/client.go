@@ -10,7 +10,7 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// ErrNotVerified: the data at the other end is not what was sent.
+// ErrNotVerified is returned when the data at the other end is not what was sent.
 var ErrNotVerified = errors.New("verification failed: the data differs")
 
 // Client runs tests against a server. Its device is opened for the first test

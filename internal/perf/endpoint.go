@@ -61,7 +61,7 @@ func (e *endpoint) create(d *verbs.Device, seed uint64) error {
 		return err
 	}
 	depth := e.spec.QPs * (options.SendDepth + options.RecvDepth)
-	if e.cq, err = d.CreateCQ(min(depth, verbs.MaxCQDepth)); err != nil {
+	if e.cq, err = d.CreateCQ(depth); err != nil {
 		return err
 	}
 	options.SendCQ, options.RecvCQ = e.cq, e.cq

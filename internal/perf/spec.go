@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Op is an RDMA operation to measure.
@@ -137,6 +138,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("%w: %d paths: use 1 to %d", ErrSpec, s.Paths, transport.MaxPaths)
 	case s.QPs*newLayout(s).queuePairBytes() > maxRegion:
 		return fmt.Errorf("%w: %d queue pairs of %d bytes need too much memory: use fewer or smaller ones", ErrSpec, s.QPs, s.Size)
+	case s.QPs*(s.TxDepth+s.recvDepth()) > verbs.MaxCQDepth:
+		return fmt.Errorf("%w: %d queue pairs with a tx depth of %d: use fewer or less", ErrSpec, s.QPs, s.TxDepth)
 	}
 	return s.checkCombination()
 }

@@ -51,6 +51,7 @@ func TestSpecCheck(t *testing.T) {
 		{"queue pairs", func(s *Spec) { s.QPs = MaxQPs + 1 }, "queue pairs"},
 		{"depth", func(s *Spec) { s.TxDepth = -1 }, "tx depth"},
 		{"memory", func(s *Spec) { s.QPs, s.Size = 1000, MaxSize }, "too much memory"},
+		{"completions", func(s *Spec) { s.QPs, s.TxDepth, s.Size = MaxQPs, MaxDepth, 1 }, "tx depth"},
 		{"mtu", func(s *Spec) { s.MTU = 1500 }, "MTU 1500"},
 		{"paths", func(s *Spec) { s.Paths = 257 }, "257 paths"},
 		{"type", func(s *Spec) { *s = Spec{Op: Write, Metric: Bandwidth, QP: "ud"}.WithDefaults() }, "mp or rc"},

@@ -1,0 +1,93 @@
+package transport
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Steering: the ACK clock of a connection that evens out paths without congestion.
+
+// steered makes an ACK clock that sees the loads in the map.
+func steered(paths, run int, loads map[Path]int) *ackClock {
+	o := PaperOptions()
+	o.Run, o.Rebalance = run, true
+	a := NewAckClock(paths, &o, rand.New(rand.NewPCG(5, 6))).(*ackClock)
+	a.ObserveLoad(func(p Path) int { return loads[p] })
+	return a
+}
+
+// clockedTo releases n packets by acknowledgements of one path and counts where they go.
+func clockedTo(a *ackClock, path Path, n int) map[Path]int {
+	a.Feedback(path, Good, n)
+	return take(a, n)
+}
+
+// A path without load gets whole runs of what a busy one is due, and no more
+// than about half of it.
+func TestSteeringFeedsTheIdlePath(t *testing.T) {
+	a := steered(2, 8, map[Path]int{0: 100, 1: 0})
+	uses := clockedTo(a, 0, 800)
+	if uses[1] < 300 || uses[1] > 440 {
+		t.Errorf("of 800 packets %d went to the idle path, want about half", uses[1])
+	}
+	a = steered(2, 8, map[Path]int{0: 100, 1: 0})
+	a.Feedback(0, Good, 800)
+	run := 0
+	for range 800 {
+		if a.Next() == 1 {
+			run++
+			continue
+		}
+		if run%8 != 0 {
+			t.Fatalf("a run of %d packets, want whole ones of 8", run)
+		}
+		run = 0
+	}
+}
+
+// Paths of similar load keep what their acknowledgements release.
+func TestSteeringLeavesBalancedPathsAlone(t *testing.T) {
+	a := steered(2, 8, map[Path]int{0: 100, 1: 60})
+	if uses := clockedTo(a, 0, 400); uses[0] != 400 {
+		t.Errorf("packets left a path that is not twice as busy: %v", uses)
+	}
+}
+
+// A path that was marked, slow or lossy gets nothing by steering until enough
+// of its packets did well.
+func TestSteeringAvoidsTroubledPaths(t *testing.T) {
+	for _, bad := range []Signal{Marked, Slow, Nacked, TimedOut} {
+		a := steered(2, 8, map[Path]int{0: 100, 1: 0})
+		a.Feedback(1, bad, 0)
+		if uses := clockedTo(a, 0, 400); uses[1] != 0 {
+			t.Errorf("signal %d: %d packets were steered to a troubled path", bad, uses[1])
+		}
+		for range trustAfter {
+			a.Feedback(1, Good, 0)
+		}
+		if uses := clockedTo(a, 0, 400); uses[1] == 0 {
+			t.Errorf("signal %d is never forgiven", bad)
+		}
+	}
+}
+
+// Steering does not use a path that is out of use.
+func TestSteeringKnowsUnusablePaths(t *testing.T) {
+	a := steered(3, 8, map[Path]int{0: 100, 1: 0, 2: 50})
+	a.SetUsable(1, false)
+	if uses := clockedTo(a, 0, 400); uses[1] != 0 {
+		t.Errorf("%d packets went to a path out of use", uses[1])
+	}
+}
+
+// In paper mode load is nobody's business: the clock alone decides.
+func TestPaperClockIsNotSteered(t *testing.T) {
+	a := steered(2, 1, map[Path]int{0: 100, 1: 0})
+	a.steer.on = false
+	if uses := clockedTo(a, 0, 400); uses[0] != 400 {
+		t.Errorf("packets left the path of their ACK: %v", uses)
+	}
+	if PaperOptions().Rebalance {
+		t.Error("the paper does not rebalance")
+	}
+}

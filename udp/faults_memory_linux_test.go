@@ -1,0 +1,125 @@
+package udp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// TestFault33DeregisteredInFlight deregisters memory while the peer writes it.
+// When Deregister has returned, the bytes are the program's alone.
+func TestFault33DeregisteredInFlight(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 10
+	}
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			const size = 1 << 20
+			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, size)
+			fill(a.mr.Bytes(), 1)
+			for round := range rounds {
+				x, y := secondEnd(t, a, verbs.QPOptions{Type: kind}, 8), secondEnd(t, b, verbs.QPOptions{Type: kind}, size)
+				join(t, x, y)
+				for range 8 {
+					noError(t, x.qp.PostSend(&verbs.SendWR{
+						Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}},
+						RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey(),
+					}))
+				}
+				time.Sleep(time.Duration(round) * 20 * time.Microsecond)
+				noError(t, y.mr.Deregister())
+				clear(y.mr.Bytes()) // a race, and a failure, if the engine still wrote
+				failed := 0
+				for range 8 {
+					c, err := x.outcome(10 * time.Second)
+					noError(t, err)
+					if err := c.Err(); err != nil {
+						failed++
+						if !errors.Is(err, verbs.ErrRemoteAccess) && !errors.Is(err, verbs.ErrFlushed) {
+							t.Fatal(err)
+						}
+					}
+				}
+				if failed == 0 && round == 0 {
+					t.Error("no request failed although its memory was gone")
+				}
+				for i, v := range y.mr.Bytes() {
+					if v != 0 {
+						t.Fatalf("byte %d was written after Deregister", i)
+					}
+				}
+				noError(t, x.qp.Close())
+				noError(t, y.qp.Close())
+			}
+		})
+	}
+}
+
+// TestFault34RemoteAccess asks over the wire for what the key does not grant.
+func TestFault34RemoteAccess(t *testing.T) {
+	const size = 8192
+	type request struct {
+		name   string
+		op     verbs.Op
+		length int
+		addr   func(b *end, m *verbs.MR) uint64
+		access verbs.Access
+		alien  bool // the region belongs to another protection domain
+		stale  bool // the key is not one
+	}
+	start := func(_ *end, m *verbs.MR) uint64 { return m.Addr() }
+	all := []request{
+		{"write one byte beyond", verbs.OpWrite, size + 1, start, allRights, false, false},
+		{"write beyond the end", verbs.OpWrite, 8, func(_ *end, m *verbs.MR) uint64 { return m.Addr() + size - 7 }, allRights, false, false},
+		{"write before the start", verbs.OpWrite, 8, func(_ *end, m *verbs.MR) uint64 { return m.Addr() - 1 }, allRights, false, false},
+		{"write around 2^64", verbs.OpWrite, size, func(*end, *verbs.MR) uint64 { return math.MaxUint64 - 100 }, allRights, false, false},
+		{"write without the right", verbs.OpWrite, 8, start, verbs.LocalWrite | verbs.RemoteRead, false, false},
+		{"write with a wrong key", verbs.OpWrite, 8, start, allRights, false, true},
+		{"write to another domain", verbs.OpWrite, 8, start, allRights, true, false},
+		{"read one byte beyond", verbs.OpRead, size + 1, start, allRights, false, false},
+		{"read without the right", verbs.OpRead, 8, start, verbs.LocalWrite | verbs.RemoteWrite, false, false},
+		{"add beyond the end", verbs.OpFetchAdd, 8, func(_ *end, m *verbs.MR) uint64 { return m.Addr() + size }, allRights, false, false},
+		{"add without the right", verbs.OpFetchAdd, 8, start, verbs.LocalWrite | verbs.RemoteWrite, false, false},
+	}
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		for _, r := range all {
+			t.Run(fmt.Sprintf("%v/%s", kind, r.name), func(t *testing.T) {
+				a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 4*size)
+				pd := b.pd
+				if r.alien {
+					var err error
+					pd, err = b.dev.CreatePD()
+					noError(t, err)
+				}
+				buf := make([]byte, 3*size) // the neighbours of the region are watched too
+				fill(buf, 6)
+				was := bytes.Clone(buf)
+				mr, err := pd.RegisterMemory(buf[size:2*size], r.access)
+				noError(t, err)
+				key := mr.RKey()
+				if r.stale {
+					key ^= 0x10
+				}
+				noError(t, a.qp.PostSend(&verbs.SendWR{
+					Op: r.op, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: r.length}},
+					RemoteAddr: r.addr(b, mr), RKey: key,
+				}))
+				c, err := a.outcome(10 * time.Second)
+				noError(t, err)
+				if err := c.Err(); !errors.Is(err, verbs.ErrRemoteAccess) {
+					t.Errorf("completion: %v", err)
+				}
+				noError(t, mr.Deregister())
+				if !bytes.Equal(buf, was) {
+					t.Error("memory changed")
+				}
+			})
+		}
+	}
+}

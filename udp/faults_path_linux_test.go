@@ -1,0 +1,204 @@
+package udp
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/braid-rdma/braid/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// stallLimit is the longest time without a completion that a path's failure may
+// cause. The promise is 100 ms; the rest is for machines that are busy.
+const stallLimit = 300 * time.Millisecond
+
+// TestFault35PathCut cuts one of four paths in both directions while data moves,
+// and restores it.
+func TestFault35PathCut(t *testing.T) {
+	a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: verbs.MP}, streamMemory(64<<10, 16))
+	s := newStream(a, b, 64<<10, 16)
+	s.runFor(100 * time.Millisecond)
+	s.longestGap = 0
+	FaultsOf(a.dev).Cut(1)
+	s.runFor(300 * time.Millisecond)
+	if s.longestGap > stallLimit {
+		t.Errorf("the cut stalled the connection for %v", s.longestGap)
+	}
+	if stats := statsOf(t, a.dev); stats.FaultDropped == 0 {
+		t.Error("the cut dropped nothing")
+	}
+	if stats := a.qp.Stats(); stats.PathsRetired == 0 {
+		t.Errorf("no path was retired: %+v", stats)
+	}
+	FaultsOf(a.dev).Restore(1)
+	before := a.qp.PathStats()[1].Acknowledged
+	deadline := time.Now().Add(5 * time.Second)
+	for a.qp.PathStats()[1].Acknowledged < before+100 && time.Now().Before(deadline) {
+		s.runFor(20 * time.Millisecond)
+	}
+	if now := a.qp.PathStats()[1].Acknowledged; now < before+100 {
+		t.Errorf("the restored path carried %d packets", now-before)
+	}
+	if a.qp.State() != verbs.RTS {
+		t.Errorf("state %v", a.qp.State())
+	}
+}
+
+// TestFault36AcknowledgementsCut loses what one path brings back, while the
+// data on it arrives.
+func TestFault36AcknowledgementsCut(t *testing.T) {
+	a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: verbs.MP}, streamMemory(64<<10, 16))
+	s := newStream(a, b, 64<<10, 16)
+	s.runFor(100 * time.Millisecond)
+	s.longestGap = 0
+	hookSends(engineOf(b.dev), func(path int, messages []mmsghdr) (int, unix.Errno) {
+		if path == 2 {
+			return len(messages), 0 // the kernel took them, and nobody sees them again
+		}
+		return sendmmsg(pathFD(engineOf(b.dev), path), messages)
+	})
+	s.runFor(300 * time.Millisecond)
+	if s.longestGap > stallLimit {
+		t.Errorf("the cut stalled the connection for %v", s.longestGap)
+	}
+	hookSends(engineOf(b.dev), nil)
+	s.runFor(50 * time.Millisecond)
+	if a.qp.State() != verbs.RTS || b.qp.State() != verbs.RTS {
+		t.Errorf("states %v and %v", a.qp.State(), b.qp.State())
+	}
+}
+
+// TestFault37AllPathsCut cuts everything for a while that the retries outlast.
+func TestFault37AllPathsCut(t *testing.T) {
+	a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.MP, Conn: verbs.ConnOptions{AckTimeout: 17}}, streamMemory(16<<10, 8))
+	s := newStream(a, b, 16<<10, 8)
+	s.run(50)
+	for path := range 2 {
+		FaultsOf(a.dev).Cut(path)
+	}
+	timer := time.AfterFunc(400*time.Millisecond, func() {
+		for path := range 2 {
+			FaultsOf(a.dev).Restore(path)
+		}
+	})
+	defer timer.Stop()
+	s.runFor(500 * time.Millisecond)
+	s.run(50)
+}
+
+func TestFault01Loss(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		for _, loss := range []float64{0.01, 0.05, 0.1} {
+			t.Run(fmt.Sprintf("%v/%v", kind, loss), func(t *testing.T) {
+				o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{AckTimeout: 10}}
+				a, b := connect(t, Config{Paths: 2}, o, streamMemory(32<<10, 8))
+				for path := range 2 {
+					FaultsOf(a.dev).SetLoss(path, loss)
+					FaultsOf(b.dev).SetLoss(path, loss)
+				}
+				newStream(a, b, 32<<10, 8).run(60)
+				if a.qp.Stats().Retransmitted == 0 {
+					t.Error("nothing was lost")
+				}
+			})
+		}
+	}
+}
+
+// TestFault48Backpressure lets the kernel refuse and take in part what it is
+// given. Nothing of it is loss.
+func TestFault48Backpressure(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		for _, errno := range []unix.Errno{unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM} {
+			t.Run(fmt.Sprintf("%v/%v", kind, unix.ErrnoName(errno)), func(t *testing.T) {
+				a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, streamMemory(64<<10, 8))
+				s := newStream(a, b, 64<<10, 8)
+				e, calls := engineOf(a.dev), 0
+				hookSends(e, func(path int, messages []mmsghdr) (int, unix.Errno) {
+					calls++
+					switch {
+					case calls%3 == 0:
+						return 0, errno
+					case calls%3 == 1 && len(messages) > 1:
+						messages = messages[:len(messages)/2]
+					}
+					return sendmmsg(pathFD(e, path), messages)
+				})
+				s.run(100)
+				if stats := statsOf(t, a.dev); stats.Backpressure == 0 || stats.SendDropped != 0 {
+					t.Errorf("back-pressure %d, dropped %d", stats.Backpressure, stats.SendDropped)
+				}
+			})
+		}
+	}
+}
+
+// TestFault48OneFullPath keeps one path full for good. The others must not wait
+// for it for ever, and the connection must end well once it has room again.
+func TestFault48OneFullPath(t *testing.T) {
+	a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: verbs.MP}, streamMemory(64<<10, 8))
+	s := newStream(a, b, 64<<10, 8)
+	s.run(50)
+	e := engineOf(a.dev)
+	hookSends(e, func(path int, messages []mmsghdr) (int, unix.Errno) {
+		if path == 3 {
+			return 0, unix.ENOBUFS
+		}
+		return sendmmsg(pathFD(e, path), messages)
+	})
+	s.runFor(300 * time.Millisecond)
+	if s.longestGap > time.Second {
+		t.Errorf("a full path stalled the connection for %v", s.longestGap)
+	}
+	hookSends(e, nil)
+	s.run(50)
+}
+
+// TestFault50SendErrors has the system refuse one path: a firewall, or a router
+// that says that there is no way.
+func TestFault50SendErrors(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EPERM, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETDOWN} {
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: verbs.MP}, streamMemory(64<<10, 8))
+			s := newStream(a, b, 64<<10, 8)
+			s.run(50)
+			e := engineOf(a.dev)
+			hookSends(e, func(path int, messages []mmsghdr) (int, unix.Errno) {
+				if path == 1 {
+					return 0, errno
+				}
+				return sendmmsg(pathFD(e, path), messages)
+			})
+			s.runFor(100 * time.Millisecond)
+			stats := statsOf(t, a.dev)
+			if stats.SendDropped == 0 || stats.Paths[1].Errors == 0 || stats.Paths[1].LastError == "" {
+				t.Errorf("the errors were not counted: dropped %d, %+v", stats.SendDropped, stats.Paths[1])
+			}
+			hookSends(e, nil)
+			s.run(50)
+		})
+	}
+}
+
+// TestFault49SmallSocketBuffer gives the receiver the smallest buffer that the
+// kernel grants, and has a sender that does not know.
+func TestFault49SmallSocketBuffer(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			memory := streamMemory(64<<10, 8)
+			o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{AckTimeout: 10}}
+			a := openEnd(t, Config{Paths: 2}, o, memory)
+			b := openEnd(t, Config{Paths: 2, RecvBuffer: 4 << 10}, o, memory)
+			pa, pb := a.qp.Params(), b.qp.Params()
+			pb.Window = 512 // a lie: more than the buffer holds
+			noError(t, a.qp.Connect(pb))
+			noError(t, b.qp.Connect(pa))
+			newStream(a, b, 64<<10, 8).run(30)
+			// The kernel tells of an overflow with the next packet.
+			if stats := statsOf(t, b.dev); stats.SocketOverflow == 0 {
+				t.Errorf("no overflow was counted: %+v", a.qp.Stats())
+			}
+		})
+	}
+}

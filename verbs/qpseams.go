@@ -1,0 +1,40 @@
+package verbs
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// SetPolicy swaps the path policy of a connected MP queue pair while data
+// moves; a constructor of package transport, or the program's own, makes it.
+func (q *QP) SetPolicy(newPolicy func(paths int, o *MPOptions, r *rand.Rand) transport.PathPolicy) error {
+	return q.withMP(func(m *transport.MP) {
+		m.SetPolicy(newPolicy(m.Attr().Paths, &q.options.MP, q.device.newRand()))
+	})
+}
+
+// SetCongestionControl swaps the congestion control of a connected MP queue
+// pair while data moves.
+func (q *QP) SetCongestionControl(newControl func(o *MPOptions) transport.CongestionControl) error {
+	return q.withMP(func(m *transport.MP) { m.SetCongestionControl(newControl(&q.options.MP)) })
+}
+
+// withMP runs f on a connected multi-path queue pair.
+func (q *QP) withMP(f func(*transport.MP)) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	m, ok := q.transport.(*transport.MP)
+	if !ok {
+		return fmt.Errorf("%w: only MP queue pairs have paths and a window to choose", ErrParams)
+	}
+	if s := m.State(); s != RTS && s != SQD {
+		return fmt.Errorf("%w: %v; the queue pair is not connected", ErrState, s)
+	}
+	f(m)
+	q.device.engine.Kick(m)
+	return nil
+}
