@@ -12,5 +12,6 @@ func (fixedWindow) OnAck(Time, bool, Time, int) {}
 func (fixedWindow) OnSlowAck()                  {}
 func (fixedWindow) OnLoss(Time, int, Time)      {}
 func (fixedWindow) OnTimeout()                  {}
+func (fixedWindow) OnSpuriousTimeout()          {}
 func (fixedWindow) OnUnused()                   {}
 func (fixedWindow) OnRestart()                  {}

@@ -3,13 +3,14 @@ package transport
 // mpWindow is MP-RDMA's congestion control (§3.2): one window for all paths,
 // adjusted by every acknowledgement.
 type mpWindow struct {
-	cwnd         float64
-	initial      float64
-	floor        float64 // of path window reduction
-	most         float64
-	lossResponse bool
-	lossEpochEnd Time // losses before it belong to a reduction already made
-	lossBudget   float64
+	cwnd          float64
+	initial       float64
+	floor         float64 // of path window reduction
+	most          float64
+	lossResponse  bool
+	lossEpochEnd  Time // losses before it belong to a reduction already made
+	lossBudget    float64
+	beforeTimeout float64 // the window before timeouts not yet explained
 }
 
 // NewMPWindow makes the paper's window with the options' response to loss.
@@ -33,6 +34,7 @@ func (w *mpWindow) OnAck(_ Time, marked bool, _ Time, _ int) {
 		return
 	}
 	w.cwnd = min(w.most, w.cwnd+1/w.cwnd)
+	w.beforeTimeout = 0
 }
 
 // OnSlowAck obeys §3.3.2: an ACK below snd_ool reduces cwnd by one.
@@ -56,7 +58,17 @@ func (w *mpWindow) OnLoss(now Time, packets int, rtt Time) {
 
 // OnTimeout halves the window: silence is not proof of congestion, and the
 // retransmission timer backs off by itself.
-func (w *mpWindow) OnTimeout() { w.cwnd = max(1, min(w.cwnd, 2*w.initial)/2) }
+func (w *mpWindow) OnTimeout() {
+	w.beforeTimeout = max(w.beforeTimeout, w.cwnd)
+	w.cwnd = max(1, min(w.cwnd, 2*w.initial)/2)
+}
+
+// OnSpuriousTimeout gives back what the timeout took: a host that was busy
+// for a while is not congestion.
+func (w *mpWindow) OnSpuriousTimeout() {
+	w.cwnd = max(w.cwnd, w.beforeTimeout)
+	w.beforeTimeout = 0
+}
 
 // OnUnused is §3.5, path window reduction: use it or lose it.
 func (w *mpWindow) OnUnused() {

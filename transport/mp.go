@@ -22,22 +22,23 @@ type MP struct {
 	in      inStream
 	ack     acking
 
+	doubtful   seq // snd_nxt at a timeout that no acknowledgement has explained; 0: none
 	sndOOH     seq // snd_ooh: the highest packet acknowledged (§3.3.2)
+	rnrAt      seq // the lowest packet of the present series of RNR NAKs
 	released   int // packets that may go now (ACK clocking)
-	starved    bool
-	progressed bool
-	peerWindow int // packets that the peer's receiver can take; 0: unknown
-	peerSlots  int // the peer's L
 	lastAck    Time
 	lastHeard  Time
-	syncHold   Time // synchronise packets sent again wait until then
-	probeRoll  Time // next chance to probe a new path
-	probeNew   bool
-	probeDue   bool
-	retries    int
-	rnrRetries int
-	rnrAt      seq // the lowest packet of the present series of RNR NAKs
-	earlyTries int
+	syncHold   Time   // synchronise packets sent again wait until then
+	probeRoll  Time   // next chance to probe a new path
+	peerWindow uint16 // packets that the peer's receiver can take; 0: unknown
+	peerSlots  uint16 // the peer's L
+	retries    uint16 // timeouts since snd_una last moved
+	rnrRetries uint8
+	earlyTries uint8
+	starved    bool // the window was open and there was nothing to send
+	progressed bool // the packet at hand brought news of what we sent
+	probeNew   bool // the next packet tries a random path
+	probeDue   bool // retired paths are to be probed
 	led        bool // a data packet has gone before the answers that wait
 	aliveDue   bool // the peer is to be asked whether it still lives
 	heard      bool // a packet arrived: the connection is established

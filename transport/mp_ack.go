@@ -24,7 +24,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 	m.count.AcksReceived++
 	m.lastAck = now
 	if head.Window > 0 {
-		m.peerWindow = int(head.Window)
+		m.peerWindow = head.Window
 	}
 	if p.AETH.Syndrome.IsAck() {
 		m.sample(now, head)
@@ -79,9 +79,13 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 	if m.recover.sacked(s, path, again) {
 		m.progressed = true
 	}
+	if !m.opt.Selective {
+		m.paths[path].Acknowledged++ // the paper's sender remembers no packet to count once
+	}
 	if marked {
 		m.paths[path].Marked++
 	}
+	m.judgeTimeout(s, again)
 	// §3.3.2: an ACK below snd_ool reduces cwnd by one and clocks out nothing.
 	// A retransmitted packet has an old PSN whatever its path, and is exempt.
 	if !again && s+seq(m.opt.Delta) < m.sndOOH {
@@ -96,6 +100,18 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 		signal = Marked
 	}
 	m.policy.Feedback(path, signal, m.clock(m.hasNew() || m.hasLost()))
+}
+
+// judgeTimeout decides by the first acknowledgement after a timeout: if it is
+// for a transmission from before, nothing was lost, only late.
+func (m *MP) judgeTimeout(s seq, again bool) {
+	if m.doubtful == 0 {
+		return
+	}
+	if !again && s < m.doubtful {
+		m.control.OnSpuriousTimeout()
+	}
+	m.doubtful = 0
 }
 
 // moveUna takes the cumulative acknowledgement.

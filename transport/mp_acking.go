@@ -13,11 +13,11 @@ type pendingAck struct {
 
 // pendingNak is a refusal that waits to be sent.
 type pendingNak struct {
-	syndrome wire.Syndrome
 	at       seq // the packet that it names
 	refused  seq // the packet that provoked it
-	path     uint16
 	sentAt   uint32
+	path     uint16
+	syndrome wire.Syndrome
 	due      bool
 }
 

@@ -27,7 +27,7 @@ func (m *MP) askIfAlive(now Time) {
 		return
 	}
 	m.count.LocalAckTimeoutErr++
-	if m.retries >= int(m.attr.RetryCount) {
+	if m.retries >= uint16(m.attr.RetryCount) {
 		m.fail(RetryExcErr)
 		return
 	}

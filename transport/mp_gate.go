@@ -4,7 +4,7 @@ package transport
 func (m *MP) window() int {
 	w := int(m.control.Window())
 	if m.peerWindow > 0 {
-		w = min(w, m.peerWindow)
+		w = min(w, int(m.peerWindow))
 	}
 	return max(1, w)
 }
@@ -88,7 +88,7 @@ func (m *MP) hasLost() bool {
 func (m *MP) spanOpen() bool {
 	limit := MaxTrackingSlots
 	if m.opt.WindowedSpan {
-		limit = m.peerSlots
+		limit = int(m.peerSlots)
 	}
 	return int(m.out.nxt-m.out.una) < limit
 }

@@ -86,9 +86,9 @@ func (m *MP) startSending() {
 	m.sndOOH = m.out.una
 	m.starved = true
 	m.rtt = rttEstimator{initial: m.opt.InitialRTT}
-	m.peerSlots = m.opt.Slots
+	m.peerSlots = uint16(m.opt.Slots)
 	if m.attr.TrackedSlots > 0 {
-		m.peerSlots = min(m.attr.TrackedSlots, MaxTrackingSlots)
+		m.peerSlots = uint16(min(m.attr.TrackedSlots, MaxTrackingSlots))
 	}
 	newPolicy, newControl := m.opt.Policy, m.opt.Control
 	if newPolicy == nil {

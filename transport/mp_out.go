@@ -154,6 +154,9 @@ func (m *MP) acknowledged(to seq) {
 		m.rnrRetries = 0
 	}
 	m.recover.advanced(from, to)
+	if !m.opt.Selective {
+		m.count.Acknowledged += uint64(to - from)
+	}
 	o.una = to
 	for o.messages.len() > 0 {
 		msg := o.messages.at(0)

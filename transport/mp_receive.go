@@ -8,14 +8,14 @@ type inStream struct {
 	slots    bitmap
 	tails    fifo[tailRecord] // what to do when the head reaches a tail with completion, in order
 	receives uint32           // receives consumed so far
-	ahead    int              // packets accepted ahead of the head
-	fatal    wire.Syndrome    // why the connection ends, once the responses owed are delivered
-	fatalAt  seq
+	ahead    uint16           // packets accepted ahead of the head
 	ending   bool
-	dead     bool // the refusal was sent; it is repeated for every further packet
+	dead     bool          // the refusal was sent; it is repeated for every further packet
+	fatal    wire.Syndrome // why the connection ends, once the responses owed are delivered
 	// blocked says that the response at blockedAt, in our own stream, can not be
 	// sent because its memory is gone.
 	blocked   bool
+	fatalAt   seq
 	blockedAt seq
 }
 

@@ -13,7 +13,6 @@ type paperRecovery struct {
 	recovery seq  // snd_nxt when recovery mode began
 	lastSent Time
 	highest  seq // beyond the highest packet acknowledged: only a higher one is surely news
-	stuckAt  seq // snd_una at the last refusal of a synchronise operation
 }
 
 // inflight is snd_nxt - snd_una - inflate, so that awnd = cwnd - inflight is the paper's formula.
@@ -107,11 +106,6 @@ func (r *paperRecovery) rewind(s seq) {
 func (r *paperRecovery) refused(from, _ seq) {
 	r.leftNetwork(1)
 	s := max(from, r.out.una)
-	if r.stuckAt == r.out.una {
-		// Refused again, and what it waits for has still not arrived: that is lost.
-		s = r.out.una
-	}
-	r.stuckAt = r.out.una
 	if r.active {
 		s = min(s, r.retx)
 	}

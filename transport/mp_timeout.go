@@ -124,14 +124,15 @@ func (m *MP) timedOut(now Time) {
 		return
 	}
 	m.count.LocalAckTimeoutErr++
-	if m.attr.Timeout != 0 && m.retries >= int(m.attr.RetryCount) {
+	if m.attr.Timeout != 0 && m.retries >= uint16(m.attr.RetryCount) {
 		m.fail(RetryExcErr)
 		return
 	}
-	m.retries++
+	m.retries = min(m.retries+1, 1000) // without a timeout there is no end to them
 	m.earlyTries = 0
 	m.recover.timedOut()
 	m.control.OnTimeout()
+	m.doubtful = m.out.nxt
 	for p := range m.paths {
 		m.policy.Feedback(Path(p), TimedOut, 0)
 	}
@@ -153,12 +154,12 @@ func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 	if m.rnrRetries == 0 || s < m.rnrAt {
 		m.rnrAt = s
 	}
-	if m.attr.RNRRetry != InfiniteRNRRetry && m.rnrRetries >= int(m.attr.RNRRetry) {
+	if m.attr.RNRRetry != InfiniteRNRRetry && m.rnrRetries >= m.attr.RNRRetry {
 		m.count.RNRNakRetryErr++
 		m.fail(RNRRetryExcErr)
 		return
 	}
-	m.rnrRetries++
+	m.rnrRetries = min(m.rnrRetries+1, 100)
 	m.recover.rewind(s)
 	m.timers.arm(timerRNR, now+wait)
 	m.timers.disarm(timerRTO)

@@ -87,7 +87,7 @@ func WireOptions() MPOptions {
 	o.RetirePaths, o.Rebalance = true, true
 	o.WindowedSpan, o.KeepWindow = true, true
 	o.EarlyRetransmit = 2
-	o.MinRTO = 5 * Millisecond
+	o.MinRTO = 20 * Millisecond
 	return o
 }
 

@@ -47,6 +47,8 @@ type CongestionControl interface {
 	OnLoss(now Time, packets int, rtt Time)
 	// OnTimeout hears that nothing was acknowledged for a retransmission timeout.
 	OnTimeout()
+	// OnSpuriousTimeout hears that the last timeout was an error: what it took for lost had arrived.
+	OnSpuriousTimeout()
 	// OnUnused hears of an acknowledgement that released a packet when there was nothing to send (§3.5 path window reduction).
 	OnUnused()
 	// OnRestart hears that sending begins again after an idle time (§3.5).

@@ -83,5 +83,10 @@ func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
 	*a.clocks.push() = clockedRun{p, clocked}
 }
 
-// SetUsable takes a path out of use or brings it back.
-func (a *ackClock) SetUsable(p Path, usable bool) { a.usable.set(p, usable) }
+// SetUsable takes a path out of use or brings it back; then its past is forgotten.
+func (a *ackClock) SetUsable(p Path, usable bool) {
+	a.usable.set(p, usable)
+	if usable {
+		a.steer.forgive(p)
+	}
+}

@@ -26,10 +26,20 @@ func (s *steering) hear(p Path, sig Signal) {
 	if !s.on || int(p) >= len(s.trouble) {
 		return
 	}
+	if sig == TimedOut {
+		return // silence on all paths says nothing about one
+	}
 	if sig != Good {
 		s.trouble[p] = trustAfter
 	} else if s.trouble[p] > 0 {
 		s.trouble[p]--
+	}
+}
+
+// forgive trusts a path at once: a probe has shown that it works.
+func (s *steering) forgive(p Path) {
+	if int(p) < len(s.trouble) {
+		s.trouble[p] = 0
 	}
 }
 

@@ -56,7 +56,7 @@ func TestSteeringLeavesBalancedPathsAlone(t *testing.T) {
 // A path that was marked, slow or lossy gets nothing by steering until enough
 // of its packets did well.
 func TestSteeringAvoidsTroubledPaths(t *testing.T) {
-	for _, bad := range []Signal{Marked, Slow, Nacked, TimedOut} {
+	for _, bad := range []Signal{Marked, Slow, Nacked} {
 		a := steered(2, 8, map[Path]int{0: 100, 1: 0})
 		a.Feedback(1, bad, 0)
 		if uses := clockedTo(a, 0, 400); uses[1] != 0 {
@@ -68,6 +68,22 @@ func TestSteeringAvoidsTroubledPaths(t *testing.T) {
 		if uses := clockedTo(a, 0, 400); uses[1] == 0 {
 			t.Errorf("signal %d is never forgiven", bad)
 		}
+	}
+}
+
+// A timeout is silence on all paths and says nothing about one; a path that a
+// probe brought back into use is trusted at once.
+func TestSteeringForgives(t *testing.T) {
+	a := steered(2, 8, map[Path]int{0: 100, 1: 0})
+	a.Feedback(1, TimedOut, 0)
+	if uses := clockedTo(a, 0, 400); uses[1] == 0 {
+		t.Error("a timeout was held against a path")
+	}
+	a.Feedback(1, Nacked, 0)
+	a.SetUsable(1, false)
+	a.SetUsable(1, true)
+	if uses := clockedTo(a, 0, 400); uses[1] == 0 {
+		t.Error("a restored path is not trusted")
 	}
 }
 

@@ -171,7 +171,8 @@ func TestFault55CloseInFlight(t *testing.T) {
 }
 
 // TestIdleConnectionMemory measures what a connected multi-path queue pair takes
-// that has moved data and rests, beyond its queues.
+// beyond its queues, which are as short as can be: when it is new, and when it
+// has moved data and rests.
 func TestIdleConnectionMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector adds memory of its own")
@@ -179,30 +180,36 @@ func TestIdleConnectionMemory(t *testing.T) {
 	const pairs = 500
 	a, b := connect(t, Config{}, verbs.QPOptions{Type: verbs.MP}, 1<<16)
 	o := verbs.QPOptions{Type: verbs.MP, SendDepth: 1, RecvDepth: 1, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: verbs.None}
+	var xs, ys [pairs]end
 	before := heap()
-	qps := make([]*verbs.QP, 0, 2*pairs)
-	for range pairs {
-		x, y := *a, *b
+	for i := range pairs {
+		xs[i], ys[i] = *a, *b
 		var err error
 		o.SendCQ = a.cq
-		x.qp, err = a.pd.CreateQP(o)
+		xs[i].qp, err = a.pd.CreateQP(o)
 		noError(t, err)
 		o.SendCQ = b.cq
-		y.qp, err = b.pd.CreateQP(o)
+		ys[i].qp, err = b.pd.CreateQP(o)
 		noError(t, err)
-		join(t, &x, &y)
-		qps = append(qps, x.qp, y.qp)
-		noError(t, x.qp.PostSend(&verbs.SendWR{
+		join(t, &xs[i], &ys[i])
+	}
+	fresh := (heap() - before) / (2 * pairs)
+	for i := range pairs {
+		noError(t, xs[i].qp.PostSend(&verbs.SendWR{
 			Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 16}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 		}))
-		x.wait()
+		xs[i].wait()
 	}
-	each := (heap() - before) / (2 * pairs)
-	t.Logf("%d bytes per queue pair", each)
-	if each > 4096 {
-		t.Errorf("a queue pair takes %d bytes", each)
+	rested := (heap() - before) / (2 * pairs)
+	t.Logf("bytes per queue pair: %d new, %d rested", fresh, rested)
+	if fresh > 4096 {
+		t.Errorf("a new queue pair takes %d bytes", fresh)
 	}
-	runtime.KeepAlive(qps)
+	if rested > 8192 { // its records of what is under way have grown to the size of the message
+		t.Errorf("a queue pair that has moved data takes %d bytes", rested)
+	}
+	runtime.KeepAlive(&xs)
+	runtime.KeepAlive(&ys)
 }
 
 // heap is the memory in use once garbage is gone.
