@@ -12,7 +12,8 @@ type canary struct {
 	QP
 	h    *host
 	bug  *plantedBug
-	done int // how often the bug has struck
+	done int // how often the bug had its chance
+	seen map[wire.PSN]bool
 	held Completion
 	some bool // held is to be reported again
 }
@@ -89,13 +90,14 @@ var plantedBugs = []*plantedBug{
 	{
 		name: "a duplicate atomic runs again", rc: true, mp: true,
 		received: func(c *canary, p *Packet) bool {
-			if p.Opcode.Base().IsAtomic() {
-				if c.done++; c.done > 1 && c.Counters().DuplicateRequest > 0 {
-					if s, ok := c.h.mem.Resolve(1, p.AtomicETH.RKey, p.AtomicETH.VA, 8, RemoteAtomic); ok {
-						c.h.mem.Atomic(s, FetchAdd, p.AtomicETH.SwapAdd, 0)
-					}
-				}
+			if !p.Opcode.Base().IsAtomic() {
+				return true
 			}
+			s, ok := c.h.mem.Resolve(1, p.AtomicETH.RKey, p.AtomicETH.VA, 8, RemoteAtomic)
+			if ok && c.seen[p.PSN] {
+				c.h.mem.Atomic(s, FetchAdd, p.AtomicETH.SwapAdd, 0)
+			}
+			c.seen[p.PSN] = true
 			return true
 		},
 	},
@@ -168,7 +170,7 @@ func TestCanaries(t *testing.T) {
 				if sc.rc && !bug.rc || !sc.rc && !bug.mp {
 					continue
 				}
-				sc.sabotage = func(h *host, qp QP) QP { return &canary{QP: qp, h: h, bug: bug} }
+				sc.sabotage = func(h *host, qp QP) QP { return &canary{QP: qp, h: h, bug: bug, seen: map[wire.PSN]bool{}} }
 				if err := newWorld(sc).run(); err != nil {
 					t.Logf("found by seed %d: %.200v", seed, err)
 					return

@@ -31,6 +31,10 @@ type scenario struct {
 	fragile   bool // retries may run out: the script justifies the error
 	expected  []Status
 	sabotage  func(h *host, qp QP) QP // plants a bug (canaries)
+	tamper    func(wr *SendWR)        // changes a request on its way to the queue pair
+	noRecvs   bool                    // no receive is ever posted
+	size      int                     // of every operation; 0: random up to maxSize
+	plain     bool                    // no fences, synchronise operations or inline data
 }
 
 // lastPost is a bound of when the program has posted all it wants.

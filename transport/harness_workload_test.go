@@ -73,7 +73,9 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 	var written []*operation
 	for i := range sc.ops[l.h.index] {
 		o := &operation{index: i, kind: oneOf(l.rng, sc.kinds...), message: -1, readWindow: -1, imm: l.rng.Uint32()}
-		o.length = l.randomSize(sc.maxSize)
+		if o.length = sc.size; o.length == 0 {
+			o.length = l.randomSize(sc.maxSize)
+		}
 		o.source = l.rng.IntN(len(harnessPattern) - o.length)
 		o.flags = l.randomFlags(o, i == sc.ops[l.h.index]-1)
 		switch {
@@ -138,6 +140,9 @@ func (l *workload) randomFlags(o *operation, last bool) SendFlags {
 	if chance(l.rng, 0.3) {
 		f |= Solicited
 	}
+	if l.h.w.sc.plain {
+		return f
+	}
 	if chance(l.rng, 0.1) {
 		f |= Fence
 	}
@@ -190,7 +195,11 @@ func (h *host) post() {
 		return
 	}
 	for n := 1 + l.rng.IntN(4); n > 0 && l.posted < len(l.ops); n-- {
-		err := h.qp.PostSend(h.w.now, h.request(l.ops[l.posted]))
+		wr := h.request(l.ops[l.posted])
+		if h.w.sc.tamper != nil {
+			h.w.sc.tamper(wr)
+		}
+		err := h.qp.PostSend(h.w.now, wr)
 		if errors.Is(err, ErrQueueFull) {
 			break
 		}
@@ -200,7 +209,7 @@ func (h *host) post() {
 		h.w.logf("%s posts %v %d: %d bytes, flags %b", h.name, l.ops[l.posted].kind, l.posted, l.ops[l.posted].length, l.ops[l.posted].flags)
 		l.posted++
 	}
-	if l.posted < len(l.ops) || l.recvPosted < len(l.recvs) {
+	if l.posted < len(l.ops) || l.recvPosted < len(l.recvs) && !h.w.sc.noRecvs {
 		if l.idle = min(2*l.idle+Microsecond, 4*Millisecond); l.posted+l.recvPosted > before {
 			l.idle = h.w.sc.pace
 		}
@@ -219,7 +228,7 @@ func (h *host) schedulePost() {
 // the peer has posted the message if receives are to be late.
 func (h *host) postReceives() {
 	l := &h.work
-	for n := 1 + l.rng.IntN(6); n > 0 && l.recvPosted < len(l.recvs); n-- {
+	for n := 1 + l.rng.IntN(6); n > 0 && l.recvPosted < len(l.recvs) && !h.w.sc.noRecvs; n-- {
 		r := l.recvs[l.recvPosted]
 		if h.w.sc.lateRecvs && h.peer().work.posted <= r.op.index && !h.peer().work.aborted || h.qp.State() == Err {
 			return

@@ -19,7 +19,7 @@ const (
 	MaxPaths = 256
 	// MaxTrackingSlots bounds L, the packets that a receiver tracks out of
 	// order: half the range in which a 24-bit PSN can be compared is far above
-	// it, and the sender's record of a window of this size is 64 KiB.
+	// it, and the sender's record of a window of this size is 96 KiB.
 	MaxTrackingSlots = 4096
 	// MinMTU and MaxMTU bound the path MTU (IBTA: 256 to 4096).
 	MinMTU = 256

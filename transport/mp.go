@@ -60,6 +60,9 @@ func NewMP(cfg Config) (*MP, error) {
 	return m, nil
 }
 
+// Options answers the parameters of the connection as they are in force.
+func (m *MP) Options() MPOptions { return *m.opt }
+
 // SetPolicy swaps the path policy of a live connection.
 func (m *MP) SetPolicy(p PathPolicy) {
 	m.policy = p
@@ -70,6 +73,26 @@ func (m *MP) SetPolicy(p PathPolicy) {
 		if m.paths[i].Retired {
 			p.SetUsable(Path(i), false)
 		}
+	}
+}
+
+// Flow is how an MP connection moves just now.
+type Flow struct {
+	Window      float64 // congestion window, in packets
+	PeerWindow  int     // what the peer's receiver can take; 0: not said
+	InFlight    int     // packets believed to be in the network
+	SmoothedRTT Time
+	RTO         Time // retransmission timeout, before backing off
+}
+
+// Flow answers the present state of window and round trip.
+func (m *MP) Flow() Flow {
+	if m.control == nil {
+		return Flow{}
+	}
+	return Flow{
+		Window: m.control.Window(), PeerWindow: int(m.peerWindow), InFlight: m.recover.inflight(),
+		SmoothedRTT: m.rtt.smoothed(), RTO: max(m.rtt.late(), m.opt.MinRTO),
 	}
 }
 

@@ -90,6 +90,9 @@ func (m *MP) startSending() {
 	if m.attr.TrackedSlots > 0 {
 		m.peerSlots = uint16(min(m.attr.TrackedSlots, MaxTrackingSlots))
 	}
+	if b := m.opt.MaxWindowBytes; b > 0 {
+		m.opt.MaxWindow = min(max(b/m.attr.MTU, m.opt.InitialWindow), m.opt.Slots)
+	}
 	newPolicy, newControl := m.opt.Policy, m.opt.Control
 	if newPolicy == nil {
 		newPolicy = NewAckClock

@@ -83,9 +83,6 @@ func (o *outStream) find(s seq) *outMessage {
 	return o.messages.at(lo)
 }
 
-// current is the message that the next new packet belongs to.
-func (o *outStream) current() *outMessage { return o.messages.at(o.messages.len() - 1) }
-
 // beginNext lets the next message begin: responses first, then requests in the
 // order of posting, each when its conditions hold.
 func (m *MP) beginNext(now Time) bool {

@@ -23,6 +23,9 @@ type MPOptions struct {
 	// MaxWindow bounds the congestion window, in packets; it stands for what the
 	// receiver can take where nothing marks ECN.
 	MaxWindow int
+	// MaxWindowBytes, if not zero, sets MaxWindow by the path MTU when the
+	// connection starts: what a socket buffer or a cache holds is bytes.
+	MaxWindowBytes int
 	// Run is how many packets in a row take the same path when no
 	// acknowledgement chooses it. The paper spreads packet by packet (1); runs
 	// of equal packets on one path are what UDP_SEGMENT can send in one call.
@@ -81,7 +84,7 @@ func PaperOptions() MPOptions {
 func WireOptions() MPOptions {
 	o := PaperOptions()
 	o.Slots, o.Delta = 1024, 512
-	o.InitialWindow, o.MaxWindow = 64, 512
+	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes = 64, 256, 1<<20
 	o.Run = 15
 	o.BatchAcks, o.Selective, o.LossResponse = true, true, true
 	o.RetirePaths, o.Rebalance = true, true
@@ -103,6 +106,8 @@ func (o *MPOptions) check() error {
 		return fmt.Errorf("%w: alpha %v", ErrAttr, o.Alpha)
 	case o.InitialWindow < 1 || o.MaxWindow < o.InitialWindow || o.MaxWindow > MaxTrackingSlots:
 		return fmt.Errorf("%w: windows %d and %d", ErrAttr, o.InitialWindow, o.MaxWindow)
+	case o.MaxWindowBytes < 0:
+		return fmt.Errorf("%w: window of %d bytes", ErrAttr, o.MaxWindowBytes)
 	case o.Run < 1 || !(o.EarlyRetransmit >= 0) || o.MinRTO < 1 || o.InitialRTT < 1:
 		return fmt.Errorf("%w: run, early retransmit, RTO or RTT", ErrAttr)
 	}

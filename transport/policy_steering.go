@@ -64,8 +64,8 @@ func (s *steering) idlest(a *ackClock) (Path, bool) {
 }
 
 // away answers the path that should have the next run instead of p, if p has
-// at least twice its load and a run more. It looks once in two runs, so that at
-// most half of what is clocked changes its path.
+// at least twice its load and a run more. It looks once per run, so that about
+// half of what is clocked changes its path at most.
 func (s *steering) away(p Path, a *ackClock) (Path, bool) {
 	if !s.active() {
 		return 0, false

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -131,6 +132,38 @@ func TestFault48Backpressure(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFault48BackpressureUnattended fills the socket's buffer and leaves: the
+// thread of the device sends the rest when there is room.
+func TestFault48BackpressureUnattended(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EAGAIN, unix.ENOBUFS} {
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			const size = 1 << 20
+			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.RC}, size)
+			fill(a.mr.Bytes(), 2)
+			e := engineOf(a.dev)
+			full := time.Now().Add(20 * time.Millisecond)
+			hookSends(e, func(path int, messages []mmsghdr) (int, unix.Errno) {
+				if time.Now().Before(full) {
+					return 0, errno
+				}
+				return sendmmsg(pathFD(e, path), messages)
+			})
+			noError(t, a.qp.PostSend(&verbs.SendWR{
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			}))
+			got := make([]byte, size)
+			eventually(t, "the bytes arrive", func() bool {
+				noError(t, b.mr.Snapshot(0, got))
+				return bytes.Equal(got, a.mr.Bytes())
+			})
+			if n := a.qp.Stats().LocalAckTimeoutErr; n != 0 {
+				t.Errorf("it took %d timeouts to go on", n)
+			}
+			a.wait()
+		})
 	}
 }
 

@@ -37,7 +37,8 @@ func (e *engine) round(forApp bool) bool {
 		e.drive(now)
 	}
 	worked := e.receive(now)
-	for e.timers.next() <= now {
+	// Counted, so that a deadline which stays due cannot hold the lock for ever.
+	for due := len(e.timers); due > 0 && e.timers.next() <= now; due-- {
 		p := e.timers[0]
 		p.qp.HandleTimeout(now)
 		e.timers.set(p, p.qp.Timeout())

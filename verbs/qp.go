@@ -165,16 +165,21 @@ type QPInfo struct {
 	State   State
 	Attr    QPAttr
 	Options QPOptions
+	Flow    transport.Flow // MP: window, packets in flight, round trip
 }
 
 // Query describes the queue pair as it is now.
 func (q *QP) Query() QPInfo {
 	q.device.engine.Lock()
 	defer q.device.unlock()
-	return QPInfo{
+	info := QPInfo{
 		Number: q.number, Type: q.kind, State: q.transport.State(),
 		Attr: QPAttr{Attr: q.transport.Attr(), Remote: q.remote}, Options: q.options,
 	}
+	if m, ok := q.transport.(*transport.MP); ok {
+		info.Flow = m.Flow()
+	}
+	return info
 }
 
 // lock takes the engine lock, unless the queue pair or its device is closed.

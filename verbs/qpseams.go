@@ -11,14 +11,18 @@ import (
 // moves; a constructor of package transport, or the program's own, makes it.
 func (q *QP) SetPolicy(newPolicy func(paths int, o *MPOptions, r *rand.Rand) transport.PathPolicy) error {
 	return q.withMP(func(m *transport.MP) {
-		m.SetPolicy(newPolicy(m.Attr().Paths, &q.options.MP, q.device.newRand()))
+		o := m.Options()
+		m.SetPolicy(newPolicy(m.Attr().Paths, &o, q.device.newRand()))
 	})
 }
 
 // SetCongestionControl swaps the congestion control of a connected MP queue
 // pair while data moves.
 func (q *QP) SetCongestionControl(newControl func(o *MPOptions) transport.CongestionControl) error {
-	return q.withMP(func(m *transport.MP) { m.SetCongestionControl(newControl(&q.options.MP)) })
+	return q.withMP(func(m *transport.MP) {
+		o := m.Options()
+		m.SetCongestionControl(newControl(&o))
+	})
 }
 
 // withMP runs f on a connected multi-path queue pair.

@@ -96,7 +96,8 @@ func move(name string, mp verbs.MPOptions) {
 
 func main() {
 	own := verbs.WireOptions()
-	own.Policy, own.Control, own.MaxWindow = newWeighted, transport.NewFixedWindow, 128
+	own.Policy, own.Control = newWeighted, transport.NewFixedWindow
+	own.MaxWindow, own.MaxWindowBytes = 128, 0
 	move("ACK clocking (default)", verbs.MPOptions{})
 	move("round robin", verbs.MPOptions{Policy: transport.NewRoundRobin})
 	move("single path", verbs.MPOptions{Policy: transport.NewSinglePath})
