@@ -53,8 +53,12 @@ func (w *mpWindow) OnLoss(now Time, packets int, rtt Time) {
 	}
 	cut := min(float64(packets), w.lossBudget)
 	w.lossBudget -= cut
-	w.shrink(cut)
+	w.cwnd = max(min(w.cwnd, w.lossFloor()), w.cwnd-cut)
 }
+
+// lossFloor is the window that loss alone does not go below: a loss is found by
+// later arrivals, so with fewer packets every one would cost a timeout.
+func (w *mpWindow) lossFloor() float64 { return max(1, min(w.initial/4, 8)) }
 
 // OnTimeout halves the window: silence is not proof of congestion, and the
 // retransmission timer backs off by itself.

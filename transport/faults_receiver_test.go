@@ -57,7 +57,7 @@ func testFullWindows(t *testing.T) {
 		sc := bulk(40, 0)
 		sc.ops[1], sc.depth, sc.window = 40, 1, 1
 		sc.kinds, sc.maxSize = allKinds, 3000
-		sc.mp.InitialWindow, sc.mp.MaxWindow = 1, 1
+		sc.mp.InitialWindow, sc.mp.MaxWindow, sc.mp.MaxWindowBytes = 1, 1, 0
 		for i := range sc.attr {
 			sc.attr[i].Reads, sc.attr[i].ReadsServed, sc.attr[i].Window = 1, 1, 1
 		}

@@ -101,23 +101,6 @@ func (h *host) checkCompletion(c *Completion) {
 	h.checkEffect(o)
 }
 
-// checkFailure: the first failure tells why, the rest is flushed.
-func (h *host) checkFailure(c *Completion) {
-	if h.failed {
-		if c.Status != WRFlushErr {
-			h.fail("request %d: %v after the first failure", c.ID, c.Status)
-		}
-		return
-	}
-	h.failed, h.work.aborted = true, true
-	for _, s := range h.w.sc.expected {
-		if c.Status == s {
-			return
-		}
-	}
-	h.fail("request %d failed without cause: %v", c.ID, c.Status)
-}
-
 // checkEffect checks that a completed operation has happened.
 func (h *host) checkEffect(o *operation) {
 	if o.kind.isAtomic() {
@@ -174,14 +157,6 @@ func (h *host) checkReceived(c *Completion) {
 	h.checkZero(rest, "the rest of a receive")
 }
 
-func (h *host) checkZero(b []byte, what string) {
-	for _, v := range b {
-		if v != 0 {
-			h.fail("%s was written to", what)
-		}
-	}
-}
-
 // checkTransmit checks a packet that leaves.
 func (h *host) checkTransmit(p *Packet) {
 	if n := totalLength(p.Spans); n != uint64(p.Length) || p.Length > h.w.sc.attr[h.index].MTU || int(p.Pad) != -p.Length&3 {
@@ -206,63 +181,5 @@ func (h *host) checkStep() {
 	}
 	if c := h.mp.Counters(); c.PacketsSent != c.Acknowledged+c.Lost+uint64(r.flying) || r.flying < 0 {
 		h.fail("sent %d packets, but %d acknowledged, %d lost and %d in flight", c.PacketsSent, c.Acknowledged, c.Lost, r.flying)
-	}
-}
-
-// checkEnd compares what is left with what must be, after the last completion.
-func (w *world) checkEnd() {
-	broken := w.hosts[0].failed || w.hosts[1].failed
-	for _, h := range w.hosts {
-		if !broken {
-			h.checkMemory()
-		}
-	}
-	for _, h := range w.hosts {
-		if err := h.qp.Modify(w.now, Err, nil); err != nil {
-			h.fail("modify to ERR: %v", err)
-		}
-		done := h.work.completed
-		h.service()
-		if h.work.completed != done {
-			h.fail("a request completed twice")
-		}
-		if h.srq == nil && h.work.recvDone != h.work.recvPosted {
-			h.fail("%d of %d receives completed", h.work.recvDone, h.work.recvPosted)
-		}
-	}
-}
-
-// checkMemory compares all memory with what the operations say.
-func (h *host) checkMemory() {
-	for _, o := range h.work.ops {
-		h.checkEffect(o)
-	}
-	m := &h.model
-	at := 0
-	for _, e := range m.windowExtents {
-		h.checkZero(m.window.Bytes[at:e.offset], "memory between the targets")
-		at = e.offset + e.length
-	}
-	h.checkZero(m.window.Bytes[at:], "memory after the targets")
-	var cells [atomicCells]uint64
-	executed := 0
-	for _, o := range h.peer().work.ops {
-		switch {
-		case o.kind == OpFetchAdd:
-			cells[o.cell] += o.swapAdd
-		case o.kind == OpCompareSwap && o.compare == o.original:
-			cells[o.cell] = o.swapAdd
-		}
-		if o.kind.isAtomic() {
-			executed++
-		}
-	}
-	for i, want := range cells {
-		if v := nativeUint64(m.cells.Bytes[8*i:]); v != want {
-			h.fail("atomic cell %d is %#x, want %#x", i, v, want)
-		}
-	}
-	if h.mem.atomics != executed {
-		h.fail("%d atomics ran, %d were posted", h.mem.atomics, executed)
 	}
 }

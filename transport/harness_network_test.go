@@ -18,7 +18,8 @@ type linkSpec struct {
 	ackLoss   float64 // of acknowledgements only
 	everyNth  int     // deterministic loss
 	burstRate float64 // Gilbert-Elliott: chance that a burst begins
-	burstLen  int     // its mean length; within it everything is lost
+	burstLen  int     // its mean length in packets; within it everything is lost
+	burstTime Time    // bursts end after this time instead, however little is sent
 	duplicate float64
 	copies    int // of a duplicated packet, at most
 	reorder   float64
@@ -34,6 +35,7 @@ type link struct {
 	busy    Time // until when the sender's interface is occupied
 	last    Time // latest arrival, since a path keeps order but for faults
 	inBurst bool
+	burstTo Time // end of a burst that is measured by time
 	count   int
 
 	sent, lost int
@@ -106,11 +108,8 @@ func (l *link) takes(w *world, p *Packet) bool {
 	l.count++
 	answer := p.Opcode.Base() == wire.Acknowledge || p.Opcode == wire.MPAcknowledgeBatch
 	lost := l.cut > 0 || l.rng.Float64() < l.loss
-	if l.inBurst {
+	if l.burst(w.now) {
 		lost = true
-		l.inBurst = l.rng.IntN(l.burstLen) != 0
-	} else if l.burstRate > 0 && l.rng.Float64() < l.burstRate {
-		lost, l.inBurst = true, true
 	}
 	lost = lost || l.everyNth > 0 && l.count%l.everyNth == 0
 	lost = lost || !answer && l.dataLoss > 0 && l.rng.Float64() < l.dataLoss
@@ -121,6 +120,23 @@ func (l *link) takes(w *world, p *Packet) bool {
 		w.logf("    lost")
 	}
 	return !lost
+}
+
+// burst says whether a burst of losses takes the next packet.
+func (l *link) burst(now Time) bool {
+	switch {
+	case l.inBurst && l.burstTime > 0:
+		l.inBurst = now < l.burstTo
+		return l.inBurst
+	case l.inBurst:
+		l.inBurst = l.rng.IntN(l.burstLen) != 0
+		return true
+	case l.burstRate > 0 && l.rng.Float64() < l.burstRate:
+		l.inBurst = true
+		l.burstTo = now + l.burstTime
+		return true
+	}
+	return false
 }
 
 // carry puts one copy of a packet on its way.
@@ -172,6 +188,8 @@ type fault struct {
 	from, until Time // since the start
 	stall       bool // of the host, else a cut of links
 	heals       bool // at its end every link is as good as new
+	drains      bool // the host's queue pair is in SQD meanwhile
+	swaps       bool // the host's path policy and congestion control are exchanged at both ends
 	host        int  // stall: who; cut: the sending side, or both if negative
 	paths       []int
 }
@@ -182,6 +200,10 @@ func (w *world) applyFault(f *fault, begins bool) {
 		if !begins {
 			w.healLinks()
 		}
+		return
+	}
+	if f.drains || f.swaps {
+		w.hosts[f.host].disturb(f, begins)
 		return
 	}
 	if f.stall {

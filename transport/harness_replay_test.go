@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // replayCommand is how a failing seed is run again with its transcript.
@@ -40,9 +42,9 @@ func mustRun(t *testing.T, sc *scenario, prepare func(w *world)) *world {
 func describePacket(p *Packet) string {
 	s := fmt.Sprintf("path %d %v psn %d len %d", p.Path, p.Opcode, p.PSN, p.Length)
 	switch {
-	case p.Opcode == 0xd1: // MP acknowledgement
+	case isMPAck(p):
 		s += fmt.Sprintf(" %v sack %d aack %d", p.AETH.Syndrome, p.Ack.SACK, p.Ack.AACK)
-	case p.Opcode == 0xd8: // batch
+	case p.Opcode == wire.MPAcknowledgeBatch:
 		s += fmt.Sprintf(" base %d %b aack %d", p.Batch.Base, p.Batch.Received, p.Batch.AACK)
 	case p.Opcode.IsMP():
 		s += fmt.Sprintf(" msn %d offset %d again %v sync %v", p.MP.MSN, p.MP.Offset, p.MP.ReTx, p.MP.Sync)

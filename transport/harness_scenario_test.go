@@ -32,6 +32,7 @@ type scenario struct {
 	expected  []Status
 	sabotage  func(h *host, qp QP) QP // plants a bug (canaries)
 	tamper    func(wr *SendWR)        // changes a request on its way to the queue pair
+	wrongKey  float64                 // chance that a remote access names a key that does not exist
 	noRecvs   bool                    // no receive is ever posted
 	size      int                     // of every operation; 0: random up to maxSize
 	plain     bool                    // no fences, synchronise operations or inline data
@@ -75,7 +76,7 @@ func randomScenario(seed uint64) *scenario {
 	s := &scenario{
 		seed: seed, rc: chance(r, 0.3), kinds: allKinds,
 		encode: chance(r, 0.15), quantum: oneOf(r, 1, 1, Microsecond, 5*Microsecond, 20*Microsecond),
-		ops: [2]int{1 + r.IntN(40), r.IntN(30)}, depth: oneOf(r, 1, 2, 4, 16, 64),
+		ops: [2]int{1 + r.IntN(80), r.IntN(60)}, depth: oneOf(r, 1, 2, 4, 16, 64),
 		shared: chance(r, 0.2), signalAll: chance(r, 0.5), lateRecvs: chance(r, 0.25),
 		pace: oneOf(r, 1, Microsecond, 20*Microsecond, 200*Microsecond), patience: 20 * Second,
 	}
@@ -87,6 +88,9 @@ func randomScenario(seed uint64) *scenario {
 	s.mp = randomOptions(r)
 	if chance(r, 0.2) {
 		s.window = 1 + r.IntN(64)
+	}
+	if chance(r, 0.1) {
+		s.wrongKey = 0.1
 	}
 	s.randomAttr(r)
 	s.randomLinks(r)
@@ -103,7 +107,7 @@ func randomOptions(r *rand.Rand) MPOptions {
 		o.Slots = oneOf(r, 2, 8, 32, 64, 256)
 		o.Delta = 1 + r.IntN(o.Slots)
 		o.InitialWindow = oneOf(r, 1, 2, 8, 16, 64)
-		o.MaxWindow = max(o.InitialWindow, oneOf(r, 4, 32, 512))
+		o.MaxWindow, o.MaxWindowBytes = max(o.InitialWindow, oneOf(r, 4, 32, 512)), 0
 		o.Run = oneOf(r, 1, 4, 15)
 	}
 	if chance(r, 0.3) {
@@ -123,7 +127,7 @@ func randomOptions(r *rand.Rand) MPOptions {
 	}
 	if chance(r, 0.15) {
 		o.Control = NewFixedWindow
-		o.MaxWindow = min(o.MaxWindow, 64)
+		o.MaxWindow, o.MaxWindowBytes = 64, 0
 	}
 	return o
 }
@@ -233,6 +237,13 @@ func (s *scenario) randomFaults(r *rand.Rand) {
 		}
 		s.faults = append(s.faults, f)
 		s.fragile = true
+	}
+	for range oneOf(r, 0, 0, 0, 2) {
+		from := between(r, 1, 2*Millisecond)
+		f := &fault{from: from, until: from + between(r, 1, Millisecond), host: r.IntN(2)}
+		f.swaps = !s.rc && chance(r, 0.5)
+		f.drains = !f.swaps
+		s.faults = append(s.faults, f)
 	}
 	s.faults = append(s.faults, &fault{from: 0, until: between(r, 10*Millisecond, 100*Millisecond), heals: true})
 	if !s.rc && s.attr[0].Timeout == 0 {

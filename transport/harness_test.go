@@ -31,6 +31,7 @@ type world struct {
 	links  [2][]*link // by direction (the sender) and path
 	free   []*parcel  // parcels to reuse
 
+	ending   bool // the run is over and the queue pairs are torn down
 	healed   Time // when the last fault of the script ends
 	steps    int
 	sameTime int // steps without time passing, to notice a busy loop
@@ -57,7 +58,6 @@ type host struct {
 	model  model
 
 	stalledUntil Time
-	wantsPoll    bool
 	timerAt      Time // deadline for which a timer event is queued
 	failed       bool // the queue pair reported an error or entered the error state
 }
@@ -219,7 +219,10 @@ func (h *host) service() {
 	for h.qp.PollEvent(&ev) {
 		w.logf("%s event %v path %d", h.name, ev.Kind, ev.Path)
 	}
-	h.failed = h.failed || h.qp.State() == Err
+	if h.qp.State() == Err && !w.ending {
+		h.failed = true
+		h.checkAbandoned()
+	}
 	h.checkStep()
 	at := h.qp.Timeout()
 	if at == Never {

@@ -40,6 +40,7 @@ type MP struct {
 	probeNew   bool // the next packet tries a random path
 	probeDue   bool // retired paths are to be probed
 	led        bool // a data packet has gone before the answers that wait
+	earlyDue   bool // the tail is overdue
 	aliveDue   bool // the peer is to be asked whether it still lives
 	heard      bool // a packet arrived: the connection is established
 }

@@ -140,7 +140,7 @@ func (m *MP) handleNak(now Time, y wire.Syndrome, s, refused seq) {
 		m.peerNotReady(now, s, Time(wire.RNRTimerNanos(y.RNRTimer())))
 	case y == wire.NakPSNSequence:
 		m.count.PacketSeqErr++
-		m.recover.nacked(s, refused)
+		m.recover.nacked(now, s, refused)
 		m.released = max(m.released, min(1, m.awnd()))
 	case y == wire.NakEarlySynchronise:
 		m.syncRefused(now, refused)

@@ -81,7 +81,8 @@ func (b *pendingAck) add(s seq, p *Packet) bool {
 // of several of a kind the earliest packet is named.
 func (m *MP) refuse(y wire.Syndrome, at, refused seq, p *Packet) {
 	n := &m.ack.nak
-	if n.due && n.syndrome != wire.NakPSNSequence && !(n.syndrome == y && at < n.at) {
+	earlier := n.syndrome == y && at < n.at
+	if n.due && n.syndrome != wire.NakPSNSequence && !earlier {
 		return
 	}
 	*n = pendingNak{syndrome: y, at: at, refused: refused, path: p.MP.Path, sentAt: p.MP.SentAt, due: true}

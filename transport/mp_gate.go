@@ -124,7 +124,7 @@ func (m *MP) pollData(now Time, p *Packet) bool {
 	}
 	if m.allowance() <= 0 {
 		m.armBurst(now)
-		return false
+		return m.replaceOverdue(now, p)
 	}
 	if s, ok := m.recover.next(); ok {
 		return m.mayResend(now, s) && m.sendAgain(now, s, p)

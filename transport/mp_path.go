@@ -9,13 +9,13 @@ type mpPath struct {
 	ackedOrder  uint32          // the latest of them known to have arrived
 	flight      fifo[pathEntry] // transmissions in order, with stale ones in between
 	lastLoss    Time
-	suspectAt   Time   // when the first loss of a possible series was noticed
 	unheard     uint32 // packets given up since the path was last heard of
-	*retirement        // since the path was first retired
+	*retirement        // since the path first lost packets
 }
 
-// retirement is the state of a path that is, or was, out of use.
+// retirement is what is known of a path that has lost packets, and may be out of use.
 type retirement struct {
+	suspectAt  Time // when the first loss of a possible series was noticed
 	retiredAt  Time
 	probeAt    Time // when the next probe is due
 	probeWait  Time // how long the last probe was given

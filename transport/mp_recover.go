@@ -18,7 +18,7 @@ type lossRecovery interface {
 	// oldest answers the oldest packet that is believed to be in the network, and when it was sent.
 	oldest() (seq, Time, bool)
 	// nacked notes that the receiver misses s and refused beyond.
-	nacked(s, beyond seq)
+	nacked(now Time, s, beyond seq)
 	// rewind asks for everything from s on to be sent again, without blame (RNR, early synchronise).
 	rewind(s seq)
 	// refused notes that the receiver kept none of the packets from..to-1.

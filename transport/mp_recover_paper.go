@@ -77,7 +77,7 @@ func (r *paperRecovery) oldest() (seq, Time, bool) {
 // nacked enters recovery mode (§3.5); in recovery mode a NACK says nothing new,
 // unless recovery began beyond the packet that is missing. The refused packet
 // has left the network.
-func (r *paperRecovery) nacked(s, _ seq) {
+func (r *paperRecovery) nacked(_ Time, s, _ seq) {
 	if s < r.out.una || s >= r.out.nxt {
 		return
 	}

@@ -78,20 +78,6 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	r.flying++
 }
 
-// giveUp takes a transmission for lost because the packet is sent again on
-// suspicion. A path that has swallowed several in a row while others delivered
-// is dead; with little to send, no later arrival would ever prove it.
-func (r *selective) giveUp(now Time, s seq, rec *record) {
-	r.judgeLost(s, rec)
-	path := &r.mp.paths[rec.path]
-	if path.unheard < reorderTolerance {
-		return
-	}
-	if r.newest > rec.sentAt {
-		r.mp.pathLost(now, rec.path, true)
-	}
-}
-
 func (r *selective) sacked(s seq, p Path, again bool) bool {
 	if !r.live(s) {
 		return false
@@ -150,7 +136,7 @@ func (r *selective) advanced(from, to seq) {
 }
 
 func (r *selective) next() (seq, bool) {
-	if r.lost == 0 {
+	if r.asking || r.lost == 0 {
 		return r.mp.out.una, r.asking
 	}
 	// In the order of the stream: only its head lets the receiver go on.
@@ -175,12 +161,16 @@ func (r *selective) oldest() (seq, Time, bool) {
 	return 0, 0, false
 }
 
-func (r *selective) nacked(s, beyond seq) {
+// nacked believes a NACK of what has been on its way for half a round trip. A
+// packet sent later can not have provoked it: the NACK is a copy, or answers an
+// earlier transmission, and to obey it would multiply packets.
+func (r *selective) nacked(now Time, s, beyond seq) {
 	for _, x := range [...]seq{s, beyond} {
-		if r.live(x) {
-			if rec := r.at(x); !rec.acked && !rec.lost {
-				r.judgeLost(x, rec)
-			}
+		if !r.live(x) {
+			continue
+		}
+		if rec := r.at(x); !rec.acked && !rec.lost && now-rec.sentAt >= r.mp.rtt.smoothed()/2 {
+			r.judgeLost(x, rec)
 		}
 	}
 }
@@ -197,69 +187,6 @@ func (r *selective) refused(from, to seq) {
 
 func (r *selective) timedOut() {
 	r.rewind(r.mp.out.una)
-	r.asking = r.lost == 0 && r.mp.out.una < r.mp.out.nxt
-}
-
-// judgeLost takes a transmission out of flight.
-func (r *selective) judgeLost(s seq, rec *record) {
-	rec.lost = true
-	if r.lost++; r.lost == 1 || s < r.lowest {
-		r.lowest = s
-	}
-	r.flying--
-	path := &r.mp.paths[rec.path]
-	path.Lost++
-	path.unheard++
-	r.mp.count.Lost++
-}
-
-// detect sweeps the oldest transmissions of the path that was heard of, and now
-// and then of the others, whose silence may speak. It answers how many packets
-// it judged lost.
-func (r *selective) detect(now Time, heard Path) int {
-	silence := max(2*r.mp.rtt.smoothed(), r.mp.rtt.late(), minSilence)
-	if now < r.swept+silence/8 {
-		return r.sweep(heard, now, silence)
-	}
-	r.swept = now
-	found := 0
-	for p := range r.mp.paths {
-		found += r.sweep(Path(p), now, silence)
-	}
-	return found
-}
-
-// minSilence keeps the scheduling noise of hosts from looking like a dead path.
-const minSilence = Millisecond
-
-func (r *selective) sweep(p Path, now Time, silence Time) int {
-	path := &r.mp.paths[p]
-	found, silent := 0, false
-	for path.flight.len() > 0 {
-		e := *path.flight.at(0)
-		if r.current(e, p) {
-			rec := r.at(e.at)
-			overtaken := int32(path.ackedOrder-e.order) >= reorderTolerance
-			silent = !overtaken && rec.sentAt+silence < r.newest
-			if !overtaken && !silent {
-				break
-			}
-			r.judgeLost(e.at, rec)
-			found++
-		}
-		path.flight.pop()
-	}
-	if found > 0 {
-		r.mp.pathLost(now, p, silent)
-	}
-	return found
-}
-
-// current says whether the entry still is the packet's latest transmission and in flight.
-func (r *selective) current(e pathEntry, p Path) bool {
-	if !r.live(e.at) {
-		return false
-	}
-	rec := r.at(e.at)
-	return rec.path == p && rec.order == e.order && !rec.acked && !rec.lost
+	una := r.mp.out.una
+	r.asking = una < r.mp.out.nxt && r.at(una).acked
 }

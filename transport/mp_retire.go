@@ -23,6 +23,9 @@ func (m *MP) pathLost(now Time, p Path, silent bool) {
 	path := &m.paths[p]
 	m.policy.Feedback(p, Nacked, 0)
 	path.lastLoss = now
+	if path.retirement == nil {
+		path.retirement = &retirement{}
+	}
 	if !m.opt.RetirePaths || path.Retired || m.pathsInUse() == 1 {
 		return
 	}
@@ -47,9 +50,6 @@ func (m *MP) suspected(now Time, p Path) bool {
 func (m *MP) retirePath(now Time, p Path) {
 	path := &m.paths[p]
 	path.Retired, path.suspectAt = true, 0
-	if path.retirement == nil {
-		path.retirement = &retirement{}
-	}
 	if now-path.retiredAt > calmTime {
 		path.times = 0
 	}

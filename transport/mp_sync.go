@@ -35,6 +35,9 @@ func (m *MP) syncRefused(now Time, s seq) {
 // mayResend says whether packet s can be sent again now. Packets of a
 // synchronise operation wait while something before the operation is missing.
 func (m *MP) mayResend(now Time, s seq) bool {
+	if m.opt.Selective && s >= m.out.una+seq(m.peerSlots) {
+		return false // the receiver would refuse it; snd_una comes first
+	}
 	msg := m.out.find(s)
 	if !msg.sync || m.out.una >= msg.first || now >= m.syncHold {
 		return true

@@ -88,6 +88,21 @@ func (m *MP) sendEarly(now Time, p *Packet) bool {
 	return m.sendAgain(now, s, p)
 }
 
+// replaceOverdue sends an overdue packet again though the window is full: where
+// the sender keeps records the earlier transmission is given up, so nothing is
+// added to the network. A window of one packet would otherwise have no second
+// chance before the timeout.
+func (m *MP) replaceOverdue(now Time, p *Packet) bool {
+	if !m.earlyDue || !m.opt.Selective {
+		return false
+	}
+	m.earlyDue = false
+	if _, lost := m.recover.next(); lost {
+		return false
+	}
+	return m.sendEarly(now, p)
+}
+
 // HandleTimeout runs the timers that are due.
 func (m *MP) HandleTimeout(now Time) {
 	if m.timers.expired(timerRNR, now) {
@@ -97,7 +112,8 @@ func (m *MP) HandleTimeout(now Time) {
 		m.releaseAll()
 	}
 	if m.timers.expired(timerEarly, now) {
-		// What is sent early may open a closed clock; the window still binds it.
+		// What is sent early may open a closed clock.
+		m.earlyDue = true
 		m.released = max(m.released, min(1, m.awnd()))
 	}
 	m.timers.expired(timerSync, now) // PollTransmit looks again
@@ -135,6 +151,9 @@ func (m *MP) timedOut(now Time) {
 	m.doubtful = m.out.nxt
 	for p := range m.paths {
 		m.policy.Feedback(Path(p), TimedOut, 0)
+		if m.paths[p].Retired && m.retries >= 2 {
+			m.restore(now, Path(p)) // it can be no worse than those in use
+		}
 	}
 	m.releaseAll()
 	m.armRTO(now)
@@ -173,4 +192,4 @@ func (m *MP) resumeAfterRNR(now Time) {
 
 // patienceWithResponses is after how many timeouts a refusal no longer waits
 // for the responses before it: a peer that refuses something itself takes none.
-const patienceWithResponses = 3
+const patienceWithResponses = 5

@@ -11,6 +11,7 @@ type steering struct {
 	inFlight func(Path) int
 	trouble  []uint16 // by path: good packets still to be seen before it is trusted
 	waited   int      // clocked packets since load was last compared
+	heard    int      // signals since idle paths were last forgiven
 }
 
 // trustAfter is how many good packets in a row forgive a mark or a loss.
@@ -29,6 +30,10 @@ func (s *steering) hear(p Path, sig Signal) {
 	if sig == TimedOut {
 		return // silence on all paths says nothing about one
 	}
+	if s.heard++; s.heard >= idleTrust && s.active() {
+		s.heard = 0
+		s.forgiveIdle()
+	}
 	if sig != Good {
 		s.trouble[p] = trustAfter
 	} else if s.trouble[p] > 0 {
@@ -40,6 +45,18 @@ func (s *steering) hear(p Path, sig Signal) {
 func (s *steering) forgive(p Path) {
 	if int(p) < len(s.trouble) {
 		s.trouble[p] = 0
+	}
+}
+
+// idleTrust is after how many signals idle paths get another chance.
+const idleTrust = 4 * trustAfter
+
+// forgiveIdle gives paths that carry nothing a chance: they can not earn trust.
+func (s *steering) forgiveIdle() {
+	for p := range s.trouble {
+		if s.inFlight(Path(p)) == 0 {
+			s.trouble[p] = 0
+		}
 	}
 }
 

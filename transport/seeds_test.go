@@ -63,3 +63,17 @@ func TestSeed(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestSeedsReplay shows that a seed says everything: two runs of it have the
+// same conversation, word for word.
+func TestSeedsReplay(t *testing.T) {
+	for seed := range uint64(50) {
+		first, err := runTraced(randomScenario(seed))
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if again, _ := runTraced(randomScenario(seed)); again != first {
+			t.Errorf("seed %d: two runs differ", seed)
+		}
+	}
+}

@@ -31,8 +31,9 @@ type engine struct {
 	peers      map[netip.Addr]*peer
 	addresses  verbs.Addresses
 	dirty      []*port
-	kicked     bool // something was kicked since the last drive
-	gathered   int  // bytes in the batch, about
+	kicked     bool     // something was kicked since the last drive
+	gathered   int      // bytes in the batch, about
+	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap
 	checker    checker
 	faults     Faults

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/verbs"
+	"golang.org/x/sys/unix"
 )
 
 // TestFault33DeregisteredInFlight deregisters memory while the peer writes it.
@@ -56,6 +57,39 @@ func TestFault33DeregisteredInFlight(t *testing.T) {
 			}
 			if failed == 0 {
 				t.Error("no memory was deregistered while requests were under way")
+			}
+		})
+	}
+}
+
+// TestFault33DeregisteredInQueue deregisters the source of packets that wait
+// for the kernel. They go out as they were posted, or not at all.
+func TestFault33DeregisteredInQueue(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 1<<16)
+			e := engineOf(a.dev)
+			hookSends(e, func(int, []mmsghdr) (int, unix.Errno) { return 0, unix.ENOBUFS })
+			noError(t, a.qp.PostSend(&verbs.SendWR{
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 16}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			}))
+			noError(t, a.mr.Deregister())
+			secret := []byte("written after the region was deregistered")
+			for at := 0; at < 1<<16; at += 1024 {
+				copy(a.mr.Bytes()[at:], secret)
+			}
+			tap := tapSends(e, 1000)
+			eventually(t, "what waited is sent", func() bool { return len(tap.taken()) > 0 })
+			if c, err := a.outcome(10 * time.Second); err != nil || !errors.Is(c.Err(), verbs.ErrLocalProtection) && c.Err() != nil {
+				t.Errorf("completion: %+v, %v", c, err)
+			}
+			for _, p := range tap.taken() {
+				if bytes.Contains(p.data, secret) {
+					t.Fatal("the memory was read after Deregister")
+				}
+			}
+			if n := statsOf(t, b.dev).BadICRC; n != 0 {
+				t.Errorf("%d packets had changed since their ICRC was computed", n)
 			}
 		})
 	}

@@ -31,8 +31,7 @@ const (
 // to be sent then waits for what the thread posts in answer, so that the answer
 // goes first and acknowledgements follow it. The next post or poll sends it; if
 // neither comes, the background thread does.
-func (e *engine) round(forApp bool) bool {
-	now := e.Now()
+func (e *engine) round(now transport.Time, forApp bool) bool {
 	if len(e.dirty) > 0 {
 		e.drive(now)
 	}
@@ -55,7 +54,7 @@ func (e *engine) round(forApp bool) bool {
 }
 
 // tryRound runs a round unless another thread is at it.
-func (e *engine) tryRound(forApp bool) bool {
+func (e *engine) tryRound(now transport.Time, forApp bool) bool {
 	if !e.mu.TryLock() {
 		return false
 	}
@@ -63,15 +62,16 @@ func (e *engine) tryRound(forApp bool) bool {
 	if e.closed.Load() {
 		return false
 	}
-	worked := e.round(forApp)
+	worked := e.round(now, forApp)
 	e.rouse()
 	return worked
 }
 
 // Progress runs one round in the caller's thread.
 func (e *engine) Progress() bool {
-	e.lease.Store(int64(e.Now() + leaseTime))
-	if e.tryRound(true) {
+	now := e.Now()
+	e.lease.Store(int64(now + leaseTime))
+	if e.tryRound(now, true) {
 		return true
 	}
 	e.breathe()
@@ -104,7 +104,7 @@ func (e *engine) background() {
 			e.park(timer)
 			continue
 		}
-		if e.tryRound(false) {
+		if e.tryRound(e.Now(), false) {
 			spinUntil = e.Now() + e.cfg.Spin
 			continue
 		}
@@ -220,7 +220,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 	}()
 	spinUntil := e.Now() + e.cfg.Spin
 	for {
-		worked := e.tryRound(true)
+		worked := e.tryRound(e.Now(), true)
 		if until.Ready() {
 			return nil
 		}

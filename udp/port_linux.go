@@ -26,7 +26,7 @@ type port struct {
 type peer struct {
 	addr     netip.Addr
 	dst      *destination
-	prefixes []prefixCache // by path
+	prefixes [][2]prefixCache // by path; short packets (acknowledgements) apart from others
 }
 
 // peerOf answers the peer of an address, shared by all queue pairs to it so
@@ -40,7 +40,7 @@ func (e *engine) peerOf(addr netip.Addr) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{addr: addr, dst: dst, prefixes: make([]prefixCache, len(e.pool.sockets))}
+	p := &peer{addr: addr, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
 	if len(e.peers) < maxPeers {
 		e.peers[addr] = p
 	}

@@ -53,6 +53,7 @@ type rxSocket struct {
 	controls [][rxControlWords]uint64
 	buffers  []byte
 
+	ask      int    // messages to ask the kernel for next
 	used     int    // headers that the kernel has written and that recv must reset
 	overflow uint32 // packets dropped for want of buffer space since the socket was opened
 
@@ -141,7 +142,7 @@ func (s *rxSocket) prepare(batch int) {
 		hdr.SetIovlen(1)
 		hdr.Control = (*byte)(unsafe.Pointer(&s.controls[i]))
 	}
-	s.used = batch
+	s.used, s.ask = batch, 1
 }
 
 // recv takes what has arrived, without waiting, and returns the number of messages.
@@ -156,18 +157,31 @@ func (s *rxSocket) recv() (int, error) {
 	for {
 		// RawSyscall: the call never blocks, so telling the scheduler would only cost.
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.headers[0])),
-			uintptr(len(s.headers)), unix.MSG_DONTWAIT, 0, 0)
+			uintptr(s.ask), unix.MSG_DONTWAIT, 0, 0)
 		switch errno {
 		case 0:
 			s.used = int(n)
+			s.adapt(int(n))
 			return int(n), nil
 		case unix.EAGAIN:
+			s.adapt(0)
 			return 0, nil
 		case unix.EINTR:
 			continue
 		default:
 			return 0, errno
 		}
+	}
+}
+
+// adapt asks for more messages the next time when as many came as were asked
+// for, and for one after a call in vain: where messages come one by one, looking
+// for a second would cost half as much as receiving the first.
+func (s *rxSocket) adapt(n int) {
+	if n == s.ask {
+		s.ask = min(2*n, len(s.headers))
+	} else {
+		s.ask = max(n, 1)
 	}
 }
 

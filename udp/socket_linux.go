@@ -34,9 +34,10 @@ func openSocket(addr netip.AddrPort, options ...option) (fd int, err error) {
 	if err != nil {
 		return -1, explain("open a socket for", addr, err)
 	}
+	opened := fd // a failing return sets fd before the deferred call runs
 	defer func() {
 		if err != nil {
-			_ = unix.Close(fd)
+			_ = unix.Close(opened)
 		}
 	}()
 	for _, o := range options {

@@ -1,6 +1,8 @@
 package udp
 
 import (
+	"unsafe"
+
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
@@ -15,6 +17,8 @@ const (
 	// copyBelow is the payload up to which copying into the batch is cheaper than
 	// one more piece for the kernel to gather.
 	copyBelow = 128
+	// shortPacket divides acknowledgements from packets with data.
+	shortPacket = 64
 )
 
 // drive serves the queue pairs that have something to do: transmit, deliver
@@ -91,7 +95,42 @@ func (e *engine) flush() {
 	e.stats.SendDropped += uint64(r.dropped)
 	if r.queued > 0 {
 		e.stats.Backpressure++
+		e.keepQueued()
 	}
+}
+
+// keepQueued copies the payload of what the kernel did not take. It goes out
+// later, when the program may have deregistered the memory, or had its
+// completion and changed the bytes that the ICRC was computed over.
+func (e *engine) keepQueued() {
+	b := e.batch
+	if e.kept == nil {
+		e.kept = make([][]byte, len(b.slots))
+	}
+	for _, path := range b.active {
+		for i := b.queues[path].head; i != noSlot; i = b.slots[i].next {
+			// A message of one piece lies in the batch's own memory, or is kept already.
+			if slot := &b.slots[i]; slot.pieces > 1 {
+				e.kept[i] = slot.gather(e.kept[i])
+			}
+		}
+	}
+}
+
+// gather makes one piece of a message, in buf if that is large enough, and
+// answers its memory. The message takes no further packet.
+func (s *txSlot) gather(buf []byte) []byte {
+	if cap(buf) < s.bytes {
+		buf = make([]byte, maxMessage)
+	}
+	buf = buf[:0]
+	for i := range s.iovecs[:s.pieces] {
+		buf = append(buf, unsafe.Slice(s.iovecs[i].Base, int(s.iovecs[i].Len))...)
+	}
+	clear(s.iovecs[:s.pieces])
+	s.pieces, s.closed, s.endsInArena = 0, true, false
+	s.append(&buf[0], len(buf))
+	return buf
 }
 
 // pathOf is the source port that a packet takes.
@@ -148,7 +187,7 @@ func (e *engine) addPayload(sum wire.ICRC, b []byte, small bool) wire.ICRC {
 
 // prefix is the ICRC over the packet's IP and UDP headers.
 func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.ICRC {
-	cache := &to.prefixes[path]
+	cache := &to.prefixes[path][min(length/shortPacket, 1)]
 	e.flow = flow{src: e.local, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
 	if mp {
 		return cache.forMulti(&e.flow, length)

@@ -28,12 +28,6 @@ type QP struct {
 	closed    bool
 	sendSlots slots
 	recvSlots slots
-
-	// Room for a request on its way to the transport, so that posting
-	// allocates nothing.
-	sendWR transport.SendWR
-	recvWR transport.RecvWR
-	spans  []transport.Span
 }
 
 // CreateQP makes a queue pair, in state RESET.
@@ -59,7 +53,6 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 		pd: p, device: d, number: number, kind: o.Type,
 		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
 		transport: t, options: o, firstPSN: d.randomPSN(),
-		spans: make([]transport.Span, 0, transport.MaxSGE),
 	}
 	q.sendSlots.depth, q.recvSlots.depth = uint32(o.SendDepth), uint32(o.RecvDepth)
 	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {

@@ -44,7 +44,7 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 	if q.sendSlots.full() {
 		return ErrQueueFull
 	}
-	spans, err := appendSpans(q.spans[:0], wr.SGEs, q.pd)
+	spans, err := appendSpans(q.device.scratch.spans[:0], wr.SGEs, q.pd)
 	if err != nil {
 		return err
 	}
@@ -53,17 +53,18 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 			return fmt.Errorf("%w: %d", ErrAddress, wr.AH)
 		}
 	}
-	q.sendWR = transport.SendWR{
+	t := &q.device.scratch.send
+	*t = transport.SendWR{
 		ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Spans: spans,
 		RemoteAddr: wr.RemoteAddr, RKey: wr.RKey, Imm: wr.Imm,
 		Compare: wr.Compare, SwapAdd: wr.SwapAdd,
 		AH: uint32(wr.AH), RemoteQPN: uint32(wr.RemoteQPN), RemoteQKey: wr.RemoteQKey,
 	}
 	if wr.Inline != nil {
-		q.sendWR.Flags |= transport.Inline
-		q.sendWR.InlineData = wr.Inline
+		t.Flags |= transport.Inline
+		t.InlineData = wr.Inline
 	}
-	if err := q.transport.PostSend(q.device.engine.Now(), &q.sendWR); err != nil {
+	if err := q.transport.PostSend(q.device.engine.Now(), t); err != nil {
 		return err
 	}
 	q.sendSlots.post(q.options.SignalAll || wr.Flags&Signaled != 0)
@@ -105,12 +106,13 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 	if q.recvSlots.full() {
 		return ErrQueueFull
 	}
-	spans, err := appendSpans(q.spans[:0], wr.SGEs, q.pd)
+	spans, err := appendSpans(q.device.scratch.spans[:0], wr.SGEs, q.pd)
 	if err != nil {
 		return err
 	}
-	q.recvWR = transport.RecvWR{ID: wr.ID, Spans: spans}
-	if err := q.transport.PostRecv(q.device.engine.Now(), &q.recvWR); err != nil {
+	t := &q.device.scratch.recv
+	*t = transport.RecvWR{ID: wr.ID, Spans: spans}
+	if err := q.transport.PostRecv(q.device.engine.Now(), t); err != nil {
 		return err
 	}
 	q.recvSlots.post(true)

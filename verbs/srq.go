@@ -15,8 +15,6 @@ type SRQ struct {
 	// The rest is under the engine lock.
 	queue  *transport.ReceiveQueue
 	closed bool
-	recvWR transport.RecvWR
-	spans  []transport.Span
 }
 
 // CreateSRQ makes a shared receive queue of depth requests with at most maxSGE
@@ -33,7 +31,7 @@ func (p *PD) CreateSRQ(depth, maxSGE int) (*SRQ, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &SRQ{pd: p, queue: queue, spans: make([]transport.Span, 0, transport.MaxSGE)}
+	s := &SRQ{pd: p, queue: queue}
 	p.device.srqs[s] = struct{}{}
 	return s, nil
 }
@@ -63,12 +61,13 @@ func (s *SRQ) PostRecvs(wrs []RecvWR) (int, error) {
 }
 
 func (s *SRQ) postLocked(wr *RecvWR) error {
-	spans, err := appendSpans(s.spans[:0], wr.SGEs, s.pd)
+	spans, err := appendSpans(s.pd.device.scratch.spans[:0], wr.SGEs, s.pd)
 	if err != nil {
 		return err
 	}
-	s.recvWR = transport.RecvWR{ID: wr.ID, Spans: spans}
-	return s.queue.Post(&s.recvWR)
+	t := &s.pd.device.scratch.recv
+	*t = transport.RecvWR{ID: wr.ID, Spans: spans}
+	return s.queue.Post(t)
 }
 
 // Len is the number of receives posted and not yet taken by a message.
