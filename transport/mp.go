@@ -99,8 +99,7 @@ func (m *MP) Flow() Flow {
 
 // inFlightOn is the number of packets that a path has in the network.
 func (m *MP) inFlightOn(p Path) int {
-	c := &m.paths[p].PathCounters
-	return int(c.Sent - c.Acknowledged - c.Lost)
+	return m.paths[p].inFlight()
 }
 
 // SetCongestionControl swaps the congestion control of a live connection.
@@ -113,7 +112,7 @@ func (m *MP) SetWindow(packets int) { m.ack.window = uint16(min(packets, 0xffff)
 func (m *MP) Paths() []PathCounters {
 	c := make([]PathCounters, len(m.paths))
 	for i := range m.paths {
-		c[i] = m.paths[i].PathCounters
+		c[i] = m.paths[i].counters()
 	}
 	return c
 }

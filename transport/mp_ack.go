@@ -49,11 +49,12 @@ func (m *MP) sample(now Time, a wire.MPAck) {
 		return // a stamp from the future, or long stale
 	}
 	m.rtt.sample(rtt)
-	s := &m.paths[a.Path].SmoothedRTT
-	if *s == 0 {
-		*s = rtt
+	path := &m.paths[a.Path]
+	smoothed := Time(path.srtt)
+	if smoothed == 0 {
+		smoothed = rtt
 	}
-	*s += (rtt - *s) / 8
+	path.srtt = uint32(smoothed + (rtt-smoothed)/8)
 }
 
 func (m *MP) ackOne(now Time, s seq, a wire.MPAck) {

@@ -174,7 +174,7 @@ func (m *MP) transmitted(now Time, path Path, p *Packet) {
 	m.out.lastSent = now
 	m.count.PacketsSent++
 	m.count.BytesSent += uint64(p.Length)
-	c := &m.paths[path].PathCounters
+	c := &m.paths[path].pathCounts
 	c.Sent++
 	c.Bytes += uint64(p.Length)
 	if !m.timers.armed(timerRTO) {

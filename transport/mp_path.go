@@ -4,14 +4,33 @@ package transport
 // and what selective retransmission and the retirement of paths need. The
 // paper's own mechanisms use none of it.
 type mpPath struct {
-	PathCounters
-	sentOrder   uint32          // transmissions on this path so far
-	ackedOrder  uint32          // the latest of them known to have arrived
-	flight      fifo[pathEntry] // transmissions in order, with stale ones in between
+	pathCounts
+	sentOrder   uint32           // transmissions on this path so far
+	ackedOrder  uint32           // the latest of them known to have arrived
+	flight      *fifo[pathEntry] // transmissions in order, with stale ones in between; nil before the first
 	lastLoss    Time
-	unheard     uint32 // packets given up since the path was last heard of
-	*retirement        // since the path first lost packets
+	*retirement // since the path first lost packets
 }
+
+// pathCounts are PathCounters in less space: an idle connection has little.
+type pathCounts struct {
+	Sent, Acknowledged, Lost, Marked uint64
+	Bytes                            uint64
+	srtt                             uint32 // nanoseconds
+	unheard                          uint16 // packets given up since the path was last heard of
+	Retired                          bool
+}
+
+// counters are the counts as the outside sees them.
+func (c *pathCounts) counters() PathCounters {
+	return PathCounters{
+		Sent: c.Sent, Acknowledged: c.Acknowledged, Lost: c.Lost, Marked: c.Marked,
+		Bytes: c.Bytes, SmoothedRTT: Time(c.srtt), Retired: c.Retired,
+	}
+}
+
+// inFlight is the number of packets that the path has in the network.
+func (c *pathCounts) inFlight() int { return int(c.Sent - c.Acknowledged - c.Lost) }
 
 // retirement is what is known of a path that has lost packets, and may be out of use.
 type retirement struct {

@@ -20,7 +20,7 @@ func (r *selective) judgeLost(s seq, rec *record) {
 	r.flying--
 	path := &r.mp.paths[rec.path]
 	path.Lost++
-	path.unheard++
+	path.unheard = min(path.unheard+1, 1<<15)
 	r.mp.count.Lost++
 }
 
@@ -45,6 +45,9 @@ const minSilence = Millisecond
 
 func (r *selective) sweep(p Path, now Time, silence Time) int {
 	path := &r.mp.paths[p]
+	if path.flight == nil {
+		return 0
+	}
 	found, silent := 0, false
 	for path.flight.len() > 0 {
 		e := *path.flight.at(0)

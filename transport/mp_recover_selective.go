@@ -74,6 +74,9 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	path.sentOrder++
 	rec.sentAt, rec.path, rec.order = now, p, path.sentOrder
 	rec.lost, rec.acked, rec.again = false, false, again
+	if path.flight == nil {
+		path.flight = new(fifo[pathEntry])
+	}
 	*path.flight.push() = pathEntry{s, rec.order}
 	r.flying++
 }

@@ -84,8 +84,8 @@ func PaperOptions() MPOptions {
 func WireOptions() MPOptions {
 	o := PaperOptions()
 	o.Slots, o.Delta = 1024, 512
-	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes = 64, 256, 1<<20
-	o.Run = 15
+	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes = 64, 512, 2<<20
+	o.Run = 60
 	o.BatchAcks, o.Selective, o.LossResponse = true, true, true
 	o.RetirePaths, o.Rebalance = true, true
 	o.WindowedSpan, o.KeepWindow = true, true

@@ -35,17 +35,17 @@ func (a *ackClock) Next() Path {
 	}
 	a.left = 0
 	if !clocked || !a.usable.has(p) {
-		return a.begin(a.spare())
+		return a.begin(a.spare(), a.steer.run(a))
 	}
-	if q, ok := a.steer.away(p, a); ok {
-		return a.begin(q)
+	if q, packets := a.steer.away(p, a); packets > 0 {
+		return a.begin(q, packets)
 	}
 	return p
 }
 
 // begin chooses the path of this packet and of the rest of its run.
-func (a *ackClock) begin(p Path) Path {
-	a.chosen, a.left = p, a.run-1
+func (a *ackClock) begin(p Path, packets int) Path {
+	a.chosen, a.left = p, packets-1
 	return p
 }
 

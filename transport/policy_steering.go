@@ -80,20 +80,42 @@ func (s *steering) idlest(a *ackClock) (Path, bool) {
 	return best, found
 }
 
-// away answers the path that should have the next run instead of p, if p has
-// at least twice its load and a run more. It looks once per run, so that about
-// half of what is clocked changes its path at most.
-func (s *steering) away(p Path, a *ackClock) (Path, bool) {
+// run is how many packets in a row should take a path that no acknowledgement
+// names: an eighth of what is in flight, so that runs are long where the window
+// is large, but at least one segmented send of the largest packets.
+func (s *steering) run(a *ackClock) int {
 	if !s.active() {
-		return 0, false
+		return a.run
 	}
-	if s.waited++; s.waited < a.run {
-		return 0, false
+	total := 0
+	for p := range s.trouble {
+		total += s.inFlight(Path(p))
+	}
+	return min(a.run, max(shortRun, total/8))
+}
+
+// shortRun is what one segmented send of the largest packets takes.
+const shortRun = 15
+
+// away answers the path that should have the next packets instead of p, and
+// how many, if p has more than twice its load. It looks
+// once in a short run, so that about half of what is clocked changes its path
+// at most.
+func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {
+	if !s.active() {
+		return 0, 0
+	}
+	if s.waited++; s.waited < min(a.run, shortRun) {
+		return 0, 0
 	}
 	s.waited = 0
 	q, ok := s.idlest(a)
-	if !ok || q == p || s.inFlight(p) < 2*s.inFlight(q)+a.run {
-		return 0, false
+	if !ok || q == p {
+		return 0, 0
 	}
-	return q, true
+	busy, idle := s.inFlight(p), s.inFlight(q)
+	if busy <= 2*idle+1 {
+		return 0, 0
+	}
+	return q, max(1, min(s.run(a), (busy-idle)/2))
 }

@@ -32,7 +32,6 @@ type engine struct {
 	addresses  verbs.Addresses
 	dirty      []*port
 	kicked     bool     // something was kicked since the last drive
-	gathered   int      // bytes in the batch, about
 	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap
 	checker    checker

@@ -94,17 +94,15 @@ func (c *checker) lookup(src netip.AddrPort, length int) *checkedFlow {
 }
 
 // valid says whether packet (a whole UDP payload, index-th of its run) carries
-// the right ICRC. headers is the length of BTH and extension headers.
-func (c *checker) valid(packet []byte, src netip.AddrPort, multi bool, index, headers int) bool {
+// the right ICRC.
+func (c *checker) valid(packet []byte, src netip.AddrPort, multi bool, index int) bool {
 	f := c.lookup(src, len(packet))
 	state := f.single
 	if multi {
 		state = f.multi
 	}
 	body := packet[:len(packet)-wire.ICRCLen]
-	headers = min(headers, len(body))
-	sum := state.Headers(body[:headers]).Payload(body[headers:]).Sum()
-	syndrome := sum ^ wire.ICRCAt(packet)
+	syndrome := state.Whole(body).Sum() ^ wire.ICRCAt(packet)
 	if syndrome == 0 {
 		return true
 	}

@@ -41,15 +41,15 @@ func TestCheckerIPIdentification(t *testing.T) {
 			h := rcWrite()
 			packet := sealed(testFlow, h, content(1, size), id)
 			for _, index := range []int{0, int(id) % 64, 63, 64, 200} {
-				if got, want := strict.valid(packet, src, false, index, h.Len()), id < maxSegments; got != want {
+				if got, want := strict.valid(packet, src, false, index), id < maxSegments; got != want {
 					t.Errorf("%d bytes, identification %d at index %d: valid is %v", size, id, index, got)
 				}
-				if !lax.valid(packet, src, false, index, h.Len()) {
+				if !lax.valid(packet, src, false, index) {
 					t.Errorf("%d bytes, identification %d: refused although any is allowed", size, id)
 				}
 			}
 			packet[len(packet)-1] ^= 0x10
-			if strict.valid(packet, src, false, 0, h.Len()) {
+			if strict.valid(packet, src, false, 0) {
 				t.Errorf("%d bytes, identification %d: a damaged packet is accepted", size, id)
 			}
 		}
@@ -71,10 +71,10 @@ func TestCheckerFollowsFlow(t *testing.T) {
 						id = wire.MPIdentification
 					}
 					packet := sealed(f, h, content(2, size), id)
-					if !c.valid(packet, netip.AddrPortFrom(f.src, sport), multi, 0, h.Len()) {
+					if !c.valid(packet, netip.AddrPortFrom(f.src, sport), multi, 0) {
 						t.Errorf("round %d: port %d, %d bytes, multi %v: refused", round, sport, size, multi)
 					}
-					if c.valid(packet, netip.AddrPortFrom(f.src, sport+7), multi, 0, h.Len()) {
+					if c.valid(packet, netip.AddrPortFrom(f.src, sport+7), multi, 0) {
 						t.Errorf("round %d: port %d, %d bytes, multi %v: accepted from another port", round, sport, size, multi)
 					}
 				}
@@ -87,11 +87,11 @@ func TestCheckerIPv6(t *testing.T) {
 	f := flow{src: netip.IPv6Loopback(), dst: netip.IPv6Loopback(), sport: 40000, dport: rocePort}
 	c, h := newChecker(f, false), rcWrite()
 	packet := sealed(f, h, content(1, 40), 0)
-	if !c.valid(packet, netip.AddrPortFrom(f.src, f.sport), false, 3, h.Len()) {
+	if !c.valid(packet, netip.AddrPortFrom(f.src, f.sport), false, 3) {
 		t.Error("refused: IPv6 has no identification")
 	}
 	packet[20] ^= 1
-	if c.valid(packet, netip.AddrPortFrom(f.src, f.sport), false, 0, h.Len()) {
+	if c.valid(packet, netip.AddrPortFrom(f.src, f.sport), false, 0) {
 		t.Error("a damaged packet is accepted")
 	}
 }

@@ -13,6 +13,7 @@ type Stats struct {
 	Backpressure                 uint64 // flushes that the kernel took only in part
 	SendDropped                  uint64 // packets given up after an error of the socket
 	ReceiveErrors, PollErrors    uint64
+	IdleRounds                   uint64 // rounds of the loop that found nothing to do
 	FaultDropped                 uint64 // packets lost on purpose
 	CaptureErrors                uint64 // packets missing from the capture, or the error that ended it
 	Paths                        []PathStats

@@ -12,6 +12,7 @@ func StatsOf(d *verbs.Device) (s Stats, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s = e.stats
+	s.IdleRounds = uint64(e.idle.Load())
 	for _, socket := range e.pool.sockets {
 		t := &socket.stats
 		p := PathStats{

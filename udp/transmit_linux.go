@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// turnPackets bounds what one queue pair sends before the next has its turn.
-	turnPackets = 128
-	// flushBytes is how much is gathered before it is handed to the kernel: two
-	// full segmented messages, so that the receiver works while the sender goes on.
-	flushBytes = 2 * maxMessage
+	// turnPackets bounds what one queue pair sends before the next has its turn:
+	// eight full segmented messages of the largest packets.
+	turnPackets = 120
+	// flushMessages is how many full segmented messages are gathered before they are
+	// handed to the kernel, so that the receiver works while the sender goes on.
+	flushMessages = 4
 	// copyBelow is the payload up to which copying into the batch is cheaper than
 	// one more piece for the kernel to gather.
 	copyBelow = 128
@@ -54,7 +55,7 @@ func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 			return false
 		}
 		e.encode(p, &e.packet)
-		if e.gathered += e.packet.Length + wire.MaxHeadersLen; e.gathered+transport.MaxMTU >= flushBytes {
+		if e.batch.ripe(flushMessages) {
 			e.flush()
 		}
 	}
@@ -89,7 +90,6 @@ func (e *engine) flush() {
 	if e.batch.backlog() == 0 {
 		return
 	}
-	e.gathered = 0
 	r := e.batch.flush()
 	e.stats.PacketsSent += uint64(r.sent)
 	e.stats.SendDropped += uint64(r.dropped)

@@ -242,5 +242,11 @@ func (b *txBatch) pop(queue *txQueue) {
 	b.free = append(b.free, index)
 }
 
+// ripe says whether so many messages are queued and the latest of them is full.
+func (b *txBatch) ripe(messages int) bool {
+	slot := b.current
+	return len(b.slots)-len(b.free) >= messages && !slot.accepts(slot.dst, slot.segment)
+}
+
 // room says whether begin will succeed, whatever the packet.
 func (b *txBatch) room() bool { return len(b.free) > 0 }
