@@ -22,11 +22,11 @@ type Packet struct {
 type Verdict uint8
 
 const (
-	// Drop: the packet was refused and has no further effect.
+	// Drop means that the packet was refused and has no further effect.
 	Drop Verdict = iota
-	// Done: the packet was processed; there is no payload to move.
+	// Done means that the packet was processed and there is no payload to move.
 	Done
-	// Place: copy the payload into the packet's Spans.
+	// Place asks to copy the payload into the packet's Spans.
 	Place
 )
 

@@ -60,22 +60,20 @@ func (q *sendQueue) post(c *Config, wr *SendWR) error {
 		return ErrQueueFull
 	}
 	w := q.wqes.push()
-	spans, bytes := w.Spans[:0], w.inline.Bytes[:0]
+	spans := w.Spans[:0] // the memory of the slot's last request
 	w.SendWR = *wr
-	w.InlineData = nil
+	w.Spans, w.InlineData = spans, nil
 	w.psn, w.packets, w.msn, w.arrived, w.started, w.done = 0, 0, 0, 0, false, false
-	w.inline.Bytes = bytes
 	if wr.Flags&Inline != 0 {
-		w.inline.Bytes = append(bytes, wr.InlineData...)
+		w.inline.Bytes = append(w.inline.Bytes[:0], wr.InlineData...)
 		w.inline.Length = uint64(len(wr.InlineData))
-		w.Spans = spans
 		if len(wr.InlineData) > 0 {
-			w.Spans = append(spans, Span{Region: &w.inline, Length: uint32(len(wr.InlineData))})
+			w.Spans = append(w.Spans, Span{Region: &w.inline, Length: uint32(len(wr.InlineData))})
 		}
 		w.length = uint32(len(wr.InlineData))
 		return nil
 	}
-	w.Spans = append(spans, wr.Spans...)
+	w.Spans = append(w.Spans, wr.Spans...)
 	w.length = uint32(totalLength(wr.Spans))
 	return nil
 }

@@ -173,7 +173,7 @@ func TestFault14Malformed(t *testing.T) {
 			forge(func(h *wire.Headers) { h.PKey = 0x1234 }),
 			forge(func(h *wire.Headers) { h.TVer = 3 }),
 			forge(func(h *wire.Headers) { h.DestQP = 0 }),
-			forge(func(h *wire.Headers) { h.DestQP = h.DestQP ^ 1 }),
+			forge(func(h *wire.Headers) { h.DestQP ^= 1 }),
 			forge(func(h *wire.Headers) { h.Opcode = wire.UDSendOnly }),
 			forge(func(h *wire.Headers) { h.Opcode = 0x3f }),
 			forge(func(h *wire.Headers) { h.Opcode = 0xff }),

@@ -136,8 +136,19 @@ func TestFitPathMTU(t *testing.T) {
 		ipv6 bool
 		want int // 0: too small
 	}{
-		{65536, false, 4096}, {9000, false, 4096}, {4204, false, 4096}, {4203, false, 2048}, {1500, false, 1024},
-		{1400, true, 1024}, {1152, true, 1024}, {1151, true, 512}, {620, false, 512}, {619, false, 256}, {364, false, 256}, {363, false, 0}, {0, true, 0},
+		{65536, false, 4096},
+		{9000, false, 4096},
+		{4204, false, 4096},
+		{4203, false, 2048},
+		{1500, false, 1024},
+		{1400, true, 1024},
+		{1152, true, 1024},
+		{1151, true, 512},
+		{620, false, 512},
+		{619, false, 256},
+		{364, false, 256},
+		{363, false, 0},
+		{0, true, 0},
 	}
 	for _, test := range tests {
 		got, err := fitPathMTU(test.link, test.ipv6)

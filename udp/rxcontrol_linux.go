@@ -24,7 +24,7 @@ func parseControl(control []byte) (info controlInfo) {
 	for len(control) >= unix.SizeofCmsghdr {
 		header := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
 		// The bounds are checked before the conversion, so that a wild length cannot wrap.
-		if uint64(header.Len) < uint64(unix.CmsgLen(0)) || uint64(header.Len) > uint64(len(control)) {
+		if length := uint64(header.Len); length < uint64(unix.CmsgLen(0)) || length > uint64(len(control)) { //nolint:unconvert // narrower on 32-bit systems
 			return info
 		}
 		length := int(header.Len)

@@ -19,7 +19,6 @@ type stream struct {
 	out                    [16]verbs.Completion
 	lastSent               time.Time
 	longestGap             time.Duration // between two completions at a
-	err                    error
 }
 
 // streamMemory is the memory that both ends of a stream need.

@@ -167,8 +167,10 @@ func decodeByTshark(t *testing.T, tshark string, file []byte) (packets []decoded
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "rc.pcapng")
 	noError(t, os.WriteFile(name, file, 0o600))
-	args := []string{"-r", name, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
-		"-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}
+	args := []string{
+		"-r", name, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
+		"-T", "fields", "-E", "separator=|", "-E", "occurrence=f",
+	}
 	for _, field := range decodedFields {
 		args = append(args, "-e", field)
 	}

@@ -23,8 +23,8 @@ func TestNothingAllocates(t *testing.T) {
 	f4, f6 := randomFlow(r, false), randomFlow(r, true)
 	payload := make([]byte, 4096)
 	for name, run := range map[string]func(){
-		"IPv4 ICRC": func() { f4.prefix(4140).Headers(buffer[:28]).Payload(payload).Sum() },
-		"IPv6 ICRC": func() { f6.prefix(4140).Headers(buffer[:28]).Payload(payload).Sum() },
+		"IPv4 ICRC": func() { icrcSink = f4.prefix(4140).Headers(buffer[:28]).Payload(payload).Sum() },
+		"IPv6 ICRC": func() { icrcSink = f6.prefix(4140).Headers(buffer[:28]).Payload(payload).Sum() },
 		"ICRC of headers on the stack": func() {
 			var stack [BTHLen]byte
 			ICRC(0).Headers(stack[:])
@@ -42,3 +42,6 @@ func TestNothingAllocates(t *testing.T) {
 		}
 	}
 }
+
+// icrcSink keeps calls from being dropped as useless.
+var icrcSink uint32

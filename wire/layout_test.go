@@ -24,62 +24,85 @@ var layouts = []struct {
 	reserved string
 }{
 	{
-		"BTH", BTH{
+		"BTH",
+		BTH{
 			Opcode: SendLastImm, Solicited: true, Pad: 2, PKey: 0x1234, BECN: true,
 			DestQP: 0xabcdef, AckReq: true, PSN: 0x010203,
-		}, parserOf(ParseBTH),
+		},
+		parserOf(ParseBTH),
 		"03 a0 1234 40 abcdef 80 010203", "00 00 0000 3f 000000 7f 000000",
 	},
 	{
-		"BTH other flags", BTH{
+		"BTH other flags",
+		BTH{
 			Opcode: WriteFirst, MigReq: true, Pad: 1, TVer: 5, PKey: DefaultPKey, FECN: true, PSN: 0xffffff,
-		}, parserOf(ParseBTH),
+		},
+		parserOf(ParseBTH),
 		"06 55 ffff 80 000000 00 ffffff", "00 00 0000 3f 000000 7f 000000",
 	},
 	{
-		"RETH", RETH{VA: 0x0102030405060708, RKey: 0x11121314, Length: 0x21222324}, parserOf(ParseRETH),
+		"RETH",
+		RETH{VA: 0x0102030405060708, RKey: 0x11121314, Length: 0x21222324},
+		parserOf(ParseRETH),
 		"0102030405060708 11121314 21222324", "0000000000000000 00000000 00000000",
 	},
 	{
-		"AETH", AETH{Syndrome: NakRemoteAccess, MSN: 0x0a0b0c}, parserOf(ParseAETH),
+		"AETH",
+		AETH{Syndrome: NakRemoteAccess, MSN: 0x0a0b0c},
+		parserOf(ParseAETH),
 		"62 0a0b0c", "80 000000",
 	},
 	{
-		"AtomicETH", AtomicETH{VA: 0x0102030405060708, RKey: 0x11121314, SwapAdd: 0x2122232425262728, Compare: 0x3132333435363738},
+		"AtomicETH",
+		AtomicETH{VA: 0x0102030405060708, RKey: 0x11121314, SwapAdd: 0x2122232425262728, Compare: 0x3132333435363738},
 		parserOf(ParseAtomicETH),
 		"0102030405060708 11121314 2122232425262728 3132333435363738", "0000000000000000 00000000 0000000000000000 0000000000000000",
 	},
 	{
-		"AtomicAckETH", AtomicAckETH{Original: 0x0102030405060708}, parserOf(ParseAtomicAckETH),
+		"AtomicAckETH",
+		AtomicAckETH{Original: 0x0102030405060708},
+		parserOf(ParseAtomicAckETH),
 		"0102030405060708", "0000000000000000",
 	},
 	{"ImmDt", ImmDt(0x01020304), parserOf(ParseImmDt), "01020304", "00000000"},
 	{"IETH", IETH{RKey: 0x01020304}, parserOf(ParseIETH), "01020304", "00000000"},
 	{
-		"DETH", DETH{QKey: 0x80010000, SrcQP: 0x123456}, parserOf(ParseDETH),
+		"DETH",
+		DETH{QKey: 0x80010000, SrcQP: 0x123456},
+		parserOf(ParseDETH),
 		"80010000 00123456", "00000000 ff000000",
 	},
 	{
-		"MPData", MPData{ReTx: true, Path: 0xc001, MSN: 0x0a0b0c, Offset: 0x0d0e0f, SentAt: 0x01020304}, parserOf(ParseMPData),
+		"MPData",
+		MPData{ReTx: true, Path: 0xc001, MSN: 0x0a0b0c, Offset: 0x0d0e0f, SentAt: 0x01020304},
+		parserOf(ParseMPData),
 		"81 00 c001 00 0a0b0c 00 0d0e0f 01020304", "30 ff 0000 ff 000000 ff 000000 00000000",
 	},
 	{
-		"MPData synchronise", MPData{Sync: true, MSN: 1}, parserOf(ParseMPData),
+		"MPData synchronise",
+		MPData{Sync: true, MSN: 1},
+		parserOf(ParseMPData),
 		"41 00 0000 00 000001 00 000000 00000000", "30 ff 0000 ff 000000 ff 000000 00000000",
 	},
 	{
-		"MPAck", MPAck{ECE: true, Path: 0xc001, SACK: 0x0a0b0c, AACK: 0x0d0e0f, SentAt: 0x01020304, Window: 0x0506}, parserOf(ParseMPAck),
+		"MPAck",
+		MPAck{ECE: true, Path: 0xc001, SACK: 0x0a0b0c, AACK: 0x0d0e0f, SentAt: 0x01020304, Window: 0x0506},
+		parserOf(ParseMPAck),
 		"81 00 c001 00 0a0b0c 00 0d0e0f 01020304 0506 0000", "30 ff 0000 ff 000000 ff 000000 00000000 0000 ffff",
 	},
 	{
-		"MPAck of a retransmission", MPAck{ReTx: true}, parserOf(ParseMPAck),
+		"MPAck of a retransmission",
+		MPAck{ReTx: true},
+		parserOf(ParseMPAck),
 		"41 00 0000 00 000000 00 000000 00000000 0000 0000", "30 ff 0000 ff 000000 ff 000000 00000000 0000 ffff",
 	},
 	{
-		"MPAckBatch", MPAckBatch{
+		"MPAckBatch",
+		MPAckBatch{
 			Path: 0xc001, Base: 0x0a0b0c, AACK: 0x0d0e0f, SentAt: 0x01020304, Window: 0x0506,
 			Received: 0x8000000000000107, Marked: 0x8000000000000002, ReTx: 0x0000000000000100,
-		}, parserOf(ParseMPAckBatch),
+		},
+		parserOf(ParseMPAckBatch),
 		"01 00 c001 00 0a0b0c 00 0d0e0f 01020304 0506 0000 8000000000000107 8000000000000002 0000000000000100",
 		"f0 ff 0000 ff 000000 ff 000000 00000000 0000 ffff 0000000000000000 0000000000000000 0000000000000000",
 	},

@@ -38,7 +38,7 @@ const (
 	CNP           Opcode = 0x81
 )
 
-// MPBit, or-ed with an RC opcode, makes its multi-path twin. It lies in the
+// MPBit makes, or-ed with an RC opcode, its multi-path twin. It lies in the
 // range that the InfiniBand specification leaves to manufacturers, so a standard
 // peer drops such a packet instead of misreading it.
 const MPBit Opcode = 0xc0

@@ -19,7 +19,7 @@ const (
 	NakEarlySynchronise Syndrome = 0x70
 )
 
-// NoCredit, given to [AckSyndrome], is the credit code of a responder that does
+// NoCredit is, given to [AckSyndrome], the credit code of a responder that does
 // not limit its requester.
 const NoCredit = 0x1f
 
