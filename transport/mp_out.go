@@ -72,6 +72,9 @@ func (o *outStream) begin(m outMessage) {
 // find answers the message that packet s belongs to.
 func (o *outStream) find(s seq) *outMessage {
 	lo, hi := 0, o.messages.len()
+	if last := o.messages.at(hi - 1); last.first <= s {
+		return last // new packets are of the last message
+	}
 	for hi-lo > 1 {
 		mid := (lo + hi) / 2
 		if o.messages.at(mid).first <= s {

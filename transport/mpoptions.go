@@ -84,7 +84,7 @@ func PaperOptions() MPOptions {
 func WireOptions() MPOptions {
 	o := PaperOptions()
 	o.Slots, o.Delta = 1024, 512
-	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes = 64, 512, 2<<20
+	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes = 64, 1024, 4<<20
 	o.Run = 60
 	o.BatchAcks, o.Selective, o.LossResponse = true, true, true
 	o.RetirePaths, o.Rebalance = true, true

@@ -188,6 +188,9 @@ func (e *engine) addPayload(sum wire.ICRC, b []byte, small bool) wire.ICRC {
 // prefix is the ICRC over the packet's IP and UDP headers.
 func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.ICRC {
 	cache := &to.prefixes[path][min(length/shortPacket, 1)]
+	if mp && cache.length == length && e.capture == nil {
+		return cache.multi
+	}
 	e.flow = flow{src: e.local, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
 	if mp {
 		return cache.forMulti(&e.flow, length)
