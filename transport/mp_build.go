@@ -55,7 +55,7 @@ func (m *MP) segment(length, offset uint32) (at, n uint32) {
 
 func (m *MP) buildReadResponse(msg *outMessage, offset uint32, p *Packet) {
 	at, n := m.segment(msg.length, offset)
-	p.Opcode = wire.MPBit | position(offset, msg.packets).readResponse()
+	p.Opcode = wire.MPBit | readSegments.opcode(offset, msg.packets)
 	p.Length = int(n)
 	if n > 0 {
 		p.Spans = append(p.Spans, Span{msg.span.Region, msg.span.Offset + uint64(at), n})
@@ -77,61 +77,15 @@ func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet)
 		return
 	}
 	at, n := m.segment(w.length, offset)
-	pos := position(offset, msg.packets)
 	p.Length = int(n)
 	p.Spans = appendSlice(p.Spans, w.Spans, at, n)
-	p.Solicited = pos.ends() && w.Flags&Solicited != 0
+	p.Solicited = offset+1 == msg.packets && w.Flags&Solicited != 0
+	p.Opcode = wire.MPBit | segments[w.Op].opcode(offset, msg.packets)
 	p.Imm = wire.ImmDt(w.Imm)
 	if w.Op.isSend() {
-		p.Opcode = wire.MPBit | pos.send(w.Op)
 		p.IETH.RKey = w.RKey
 		return
 	}
-	p.Opcode = wire.MPBit | pos.write(w.Op)
 	// §3.1: every WRITE packet carries the address of its own data.
 	p.RETH = wire.RETH{VA: w.RemoteAddr + uint64(at), RKey: w.RKey, Length: w.length}
-}
-
-// place is the position of a packet in its message.
-type place uint8
-
-const (
-	placeFirst place = iota
-	placeMiddle
-	placeLast
-	placeOnly
-)
-
-func position(offset, packets uint32) place {
-	switch {
-	case packets == 1:
-		return placeOnly
-	case offset == 0:
-		return placeFirst
-	case offset == packets-1:
-		return placeLast
-	}
-	return placeMiddle
-}
-
-func (p place) ends() bool { return p >= placeLast }
-
-var (
-	sendOpcodes = [3][4]wire.Opcode{
-		OpSend:    {wire.SendFirst, wire.SendMiddle, wire.SendLast, wire.SendOnly},
-		OpSendImm: {wire.SendFirst, wire.SendMiddle, wire.SendLastImm, wire.SendOnlyImm},
-		OpSendInv: {wire.SendFirst, wire.SendMiddle, wire.SendLastInv, wire.SendOnlyInv},
-	}
-	writeOpcodes    = [4]wire.Opcode{wire.WriteFirst, wire.WriteMiddle, wire.WriteLast, wire.WriteOnly}
-	writeImmOpcodes = [4]wire.Opcode{wire.WriteFirst, wire.WriteMiddle, wire.WriteLastImm, wire.WriteOnlyImm}
-	readOpcodes     = [4]wire.Opcode{wire.ReadResponseFirst, wire.ReadResponseMiddle, wire.ReadResponseLast, wire.ReadResponseOnly}
-)
-
-func (p place) send(op Op) wire.Opcode    { return sendOpcodes[op][p] }
-func (p place) readResponse() wire.Opcode { return readOpcodes[p] }
-func (p place) write(op Op) wire.Opcode {
-	if op == OpWriteImm {
-		return writeImmOpcodes[p]
-	}
-	return writeOpcodes[p]
 }

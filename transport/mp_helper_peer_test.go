@@ -30,16 +30,10 @@ func peerMessage(op Op, first, msn int, content []byte) []peerPacket {
 	packets := int(packetsFor(uint32(len(content)), mpMTU))
 	all := make([]peerPacket, packets)
 	for i := range all {
-		pos := position(uint32(i), uint32(packets))
 		p := &all[i]
 		p.payload = content[i*mpMTU : min(len(content), (i+1)*mpMTU)]
 		p.Length = len(p.payload)
-		p.Opcode = wire.MPBit
-		if op.isSend() {
-			p.Opcode |= pos.send(op)
-		} else {
-			p.Opcode |= pos.write(op)
-		}
+		p.Opcode = wire.MPBit | segments[op].opcode(uint32(i), uint32(packets))
 		p.PSN = peerFirst.Add(first + i)
 		p.MP = wire.MPData{Path: uint16(i % 16), MSN: uint32(msn), Offset: uint32(i), SentAt: uint32(1000 + first + i)}
 	}

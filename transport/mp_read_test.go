@@ -28,7 +28,7 @@ func (q *mpTest) fetchAdd(offset int) uint64 {
 func (q *mpTest) peerReadResponse(first, msn int, content []byte) []peerPacket {
 	all := peerMessage(OpWrite, first, msn, content)
 	for i := range all {
-		all[i].Opcode = wire.MPBit | position(uint32(i), uint32(len(all))).readResponse()
+		all[i].Opcode = wire.MPBit | readSegments.opcode(uint32(i), uint32(len(all)))
 	}
 	return all
 }

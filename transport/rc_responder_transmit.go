@@ -63,8 +63,6 @@ func (q *RC) transmitResponse(p *Packet) bool {
 	return true
 }
 
-var readSegment = segment{wire.ReadResponseFirst, wire.ReadResponseMiddle, wire.ReadResponseLast, wire.ReadResponseOnly}
-
 func (q *RC) fillReadResponse(p *Packet, a *answer) {
 	mtu := uint32(q.attr.MTU)
 	done := a.next * mtu
@@ -73,7 +71,7 @@ func (q *RC) fillReadResponse(p *Packet, a *answer) {
 	if n > 0 {
 		p.Spans = append(p.Spans, Span{a.span.Region, a.span.Offset + uint64(done), n})
 	}
-	q.fillBTH(p, readSegment.opcode(a.next-a.from, a.packets-a.from), a.psn.Add(int(a.next)))
+	q.fillBTH(p, readSegments.opcode(a.next-a.from, a.packets-a.from), a.psn.Add(int(a.next)))
 }
 
 // finishAnswer removes an answer that has left completely. If it was for the

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/broadcast"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
@@ -61,7 +62,7 @@ type engine struct {
 	blocked  [2]atomic.Bool
 	waiters  atomic.Int32
 	idle     atomic.Uint32 // rounds in vain
-	progress *broadcast
+	progress broadcast.Broadcast
 	parked   chan struct{}
 	closed   atomic.Bool
 	stopped  chan struct{} // closed when the background thread has ended
@@ -214,7 +215,7 @@ func (e *engine) Close() error {
 		e.closed.Store(true)
 		e.wakeSleeper(sleeperBackground)
 		e.unpark()
-		e.progress.announce()
+		e.progress.Announce()
 		<-e.stopped
 		for e.driving.Load() { // an application thread leaves as soon as it sees closed
 			e.wakeSleeper(sleeperApp)

@@ -181,7 +181,7 @@ func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error 
 		}
 		// Another thread runs the loop: its news reach us by broadcast.
 		e.waiters.Add(1)
-		news := e.progress.next()
+		news := e.progress.Next()
 		if !until.Ready() && !e.closed.Load() && e.driving.Load() {
 			select {
 			case <-news:
@@ -215,7 +215,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			e.unpark()
 		}
 		if e.waiters.Load() > 0 {
-			e.progress.announce() // one of the others takes over
+			e.progress.Announce() // one of the others takes over
 		}
 	}()
 	spinUntil := e.Now() + e.cfg.Spin
@@ -251,6 +251,6 @@ func (e *engine) Wake() {
 		e.wakeSleeper(sleeperApp)
 	}
 	if e.waiters.Load() > 0 {
-		e.progress.announce()
+		e.progress.Announce()
 	}
 }

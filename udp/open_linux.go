@@ -62,12 +62,11 @@ func assemble(cfg Config, rx *rxSocket) (*engine, error) {
 	}
 	e := &engine{
 		cfg: cfg, rx: rx, pool: pool, mtu: mtu, local: local,
-		batch:    newTxBatch(pool, 0),
-		ports:    make(map[uint32]*port),
-		peers:    make(map[netip.Addr]*peer),
-		parked:   make(chan struct{}, 1),
-		stopped:  make(chan struct{}),
-		progress: newBroadcast(),
+		batch:   newTxBatch(pool, 0),
+		ports:   make(map[uint32]*port),
+		peers:   make(map[netip.Addr]*peer),
+		parked:  make(chan struct{}, 1),
+		stopped: make(chan struct{}),
 	}
 	for i := range e.wakers {
 		if e.wakers[i], err = newWaker(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/broadcast"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
@@ -32,7 +33,7 @@ type engine struct {
 	local   netip.Addr
 	start   time.Time
 	inbox   inbox
-	news    broadcast // something may have become ready
+	news    broadcast.Broadcast // something may have become ready
 
 	closeOnce sync.Once
 	stop      chan struct{}
@@ -119,13 +120,13 @@ func (e *engine) Progress() bool {
 }
 
 // Wake implements verbs.Engine.
-func (e *engine) Wake() { e.news.announce() }
+func (e *engine) Wake() { e.news.Announce() }
 
 // WaitProgress implements verbs.Engine. Packets and timers are the business of
 // the engine's goroutine; the caller waits for what it announces.
 func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error {
 	for {
-		news := e.news.next()
+		news := e.news.Next()
 		if until.Ready() {
 			return nil
 		}
