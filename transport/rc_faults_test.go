@@ -35,7 +35,7 @@ func (n *badNetwork) swap(f []flying) {
 	}
 }
 
-// TestRCFaults (FAULTS rows 1, 3, 6, 9, 15): whatever the network does, every
+// TestRCFaults (faults, rows 1, 3, 6, 9, 15): whatever the network does, every
 // request completes once, in order, and memory is as if it had done nothing.
 func TestRCFaults(t *testing.T) {
 	networks := map[string]badNetwork{
@@ -199,7 +199,7 @@ func (c *conversation) checkReceive(i, nth int, want []byte) {
 	}
 }
 
-// TestRCEveryNthLost (FAULTS row 3): loss that keeps step with the window must
+// TestRCEveryNthLost (faults, row 3): loss that keeps step with the window must
 // not keep a long message from ending.
 func TestRCEveryNthLost(t *testing.T) {
 	for _, window := range []int{3, 4, 10, 16, 64, 256} {
@@ -244,7 +244,7 @@ func TestRCBothDirections(t *testing.T) {
 	wantBytes(t, "read by a, written by a", append(append([]byte(nil), p.a.region.Bytes[20000:40000]...), p.b.region.Bytes[40000:60000]...), want)
 }
 
-// TestRCStaleCycle (FAULTS row 16) documents the bound of 24-bit numbers: a
+// TestRCStaleCycle (faults, row 16) documents the bound of 24-bit numbers: a
 // packet from less than half a cycle ago is a duplicate.
 func TestRCStaleCycle(t *testing.T) {
 	s := newRCScript(t, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// TestRCInvalidRequests (FAULTS row 14): each is answered with NAK invalid
+// TestRCInvalidRequests (faults, row 14): each is answered with NAK invalid
 // request at the packet that breaks the rule, and ends the connection.
 func TestRCInvalidRequests(t *testing.T) {
 	sendFirst := func(s *rcScript) { s.request(wire.SendFirst, 0, 256, nil) }
@@ -79,7 +79,7 @@ func askFourTimes(s *rcScript) {
 	}
 }
 
-// TestRCRemoteAccess (FAULTS row 34): memory stays as it is.
+// TestRCRemoteAccess (faults, row 34): memory stays as it is.
 func TestRCRemoteAccess(t *testing.T) {
 	for name, change := range map[string]func(*rcScript, *wire.RETH){
 		"wrong key":            func(_ *rcScript, h *wire.RETH) { h.RKey++ },
@@ -138,7 +138,7 @@ func TestRCNoBytesNeedNoKey(t *testing.T) {
 	s.wantSent("empty READ", "READ_RESPONSE_ONLY 1")
 }
 
-// TestRCRegionGoneMidway (FAULTS row 33): no byte moves after deregistration.
+// TestRCRegionGoneMidway (faults, row 33): no byte moves after deregistration.
 func TestRCRegionGoneMidway(t *testing.T) {
 	s := newRCScript(t, nil)
 	s.request(wire.WriteFirst, 0, 256, s.readLength(300))

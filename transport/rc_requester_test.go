@@ -29,7 +29,7 @@ func TestRCSegmentsAndAsksForAcks(t *testing.T) {
 }
 
 // TestRCBelievesOnlyAcksOfWhatWasSent covers stale acknowledgements and
-// optimistic ones (FAULTS rows 16, 18, 63).
+// optimistic ones (faults, rows 16, 18, 63).
 func TestRCBelievesOnlyAcksOfWhatWasSent(t *testing.T) {
 	s := newRCScript(t, func(a *Attr) { a.SendPSN, a.Window = 0xfffffe, 4 })
 	s.write(6)

@@ -63,7 +63,7 @@ func TestRCDuplicatesAreAcknowledgedNotExecuted(t *testing.T) {
 	}
 }
 
-// TestRCAtomicRunsOnce (FAULTS rows 9 and 10).
+// TestRCAtomicRunsOnce (faults, rows 9 and 10).
 func TestRCAtomicRunsOnce(t *testing.T) {
 	s := newRCScript(t, func(a *Attr) { a.ReadsServed = 2 })
 	ask := func(psn wire.PSN) uint64 {

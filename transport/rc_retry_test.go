@@ -6,7 +6,7 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// TestRCRetryCountIsExact (FAULTS row 5): every retransmission is lost.
+// TestRCRetryCountIsExact (faults, row 5): every retransmission is lost.
 func TestRCRetryCountIsExact(t *testing.T) {
 	for count := range uint8(8) {
 		s := newRCScript(t, func(a *Attr) { a.RetryCount = count })
@@ -56,7 +56,7 @@ func TestRCTimeoutZeroNeverFires(t *testing.T) {
 	}
 }
 
-// TestRCRNRCountIsExact (FAULTS row 29).
+// TestRCRNRCountIsExact (faults, row 29).
 func TestRCRNRCountIsExact(t *testing.T) {
 	const code = 14 // 1.28 ms
 	for count := range uint8(8) {

@@ -85,7 +85,7 @@ func TestRCAttributesAreChecked(t *testing.T) {
 	}
 }
 
-// TestRCPostsInWrongStates (FAULTS row 32): an error at once, no side effect.
+// TestRCPostsInWrongStates (faults, row 32): an error at once, no side effect.
 func TestRCPostsInWrongStates(t *testing.T) {
 	mem := newTestMemory()
 	region := mem.register(7, 100, allAccess)
