@@ -35,7 +35,10 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 	if len(e.dirty) > 0 {
 		e.drive(now)
 	}
-	worked := e.receive(now, forApp)
+	worked, delivered := e.receive(now, forApp)
+	if delivered {
+		return true
+	}
 	// Counted, so that a deadline which stays due cannot hold the lock for ever.
 	for due := len(e.timers); due > 0 && e.timers.next() <= now; due-- {
 		p := e.timers[0]

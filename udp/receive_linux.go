@@ -7,33 +7,35 @@ import (
 
 const ecnMarked = 3 // CE
 
-// roundMessages is how much the background thread receives before answers go
-// out: a third of the largest window at the largest packets. Each path is
+// roundMessages is how much a round receives before answers go out: a third of the largest window at the largest packets. Each path is
 // answered by a system call of its own, so under load a receiver gains most by
 // answering less often.
 const roundMessages = 12
 
-// receive takes from the socket what has arrived and handles it. A thread of
-// the application takes one batch, because it may wait for what is in it; the
-// background thread goes on until it has drained the socket.
-func (e *engine) receive(now transport.Time, forApp bool) (worked bool) {
+// receive takes from the socket what has arrived and handles it, until the socket
+// is drained. For a thread of the application it stops as soon as something has
+// been delivered, because that may be what the thread waits for.
+func (e *engine) receive(now transport.Time, forApp bool) (worked, delivered bool) {
 	for total := 0; total < roundMessages; {
 		asked := e.rx.ask
 		n, err := e.rx.recv()
 		if err != nil {
 			e.stats.ReceiveErrors++
-			return worked
+			return worked, false
 		}
 		for i := range n {
 			e.handleRun(now, e.rx.message(i))
 		}
 		worked = worked || n > 0
 		total += n
-		if n < asked || forApp && n < len(e.rx.headers) {
+		if forApp && n > 0 && e.deliverAll() {
+			return true, true
+		}
+		if n < asked {
 			break
 		}
 	}
-	return worked
+	return worked, false
 }
 
 // handleRun handles a datagram, or a run of datagrams that the kernel joined.
