@@ -36,9 +36,6 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 		e.drive(now)
 	}
 	worked, delivered := e.receive(now, forApp)
-	if delivered {
-		return true
-	}
 	// Counted, so that a deadline which stays due cannot hold the lock for ever.
 	for due := len(e.timers); due > 0 && e.timers.next() <= now; due-- {
 		p := e.timers[0]
@@ -47,7 +44,7 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 		e.touch(p)
 		worked = true
 	}
-	if forApp && e.deliverAll() {
+	if delivered || forApp && e.deliverAll() {
 		return true
 	}
 	if len(e.dirty) > 0 || e.batch.backlog() > 0 {

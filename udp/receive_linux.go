@@ -7,9 +7,9 @@ import (
 
 const ecnMarked = 3 // CE
 
-// roundMessages is how much a round receives before answers go out: a third of the largest window at the largest packets. Each path is
-// answered by a system call of its own, so under load a receiver gains most by
-// answering less often.
+// roundMessages is how much a round receives before answers go out: about a
+// sixth of the largest window at the largest packets. Each path is answered by a
+// system call of its own, so under load a receiver gains by answering less often.
 const roundMessages = 12
 
 // receive takes from the socket what has arrived and handles it, until the socket
