@@ -43,9 +43,9 @@ func TestFault51FilesExhausted(t *testing.T) {
 	before := openFiles()
 	var limit unix.Rlimit
 	noError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	for room := range uint64(6) { // each step of opening fails once
+	for room := -before; room < 8; room++ { // each step of opening fails once, whatever numbers are free
 		tight := limit
-		tight.Cur = uint64(before) + room
+		tight.Cur = uint64(before + room)
 		noError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &tight))
 		dev, err := Open(Config{Paths: 2})
 		noError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))

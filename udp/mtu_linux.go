@@ -1,9 +1,12 @@
 package udp
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -53,7 +56,7 @@ func fitPathMTU(linkMTU int, ipv6 bool) (int, error) {
 func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	links, err := net.Interfaces()
 	if err != nil {
-		return nil, fmt.Errorf("udp: list the interfaces: %w", err)
+		return nil, explainFile("list the interfaces", err)
 	}
 	addr = addr.Unmap()
 	for i := range links {
@@ -65,6 +68,9 @@ func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 			continue // a link-local address can exist on several interfaces
 		}
 		owned, err := link.Addrs()
+		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+			return nil, explainFile("list the addresses of "+link.Name, err)
+		}
 		if err != nil {
 			continue // the interface has just gone away
 		}

@@ -116,3 +116,12 @@ func explain(action string, addr netip.AddrPort, err error) error {
 	}
 	return fmt.Errorf("udp: %s %v: %w: %s (%w)", action, addr, kind, hint, errno)
 }
+
+// explainFile turns the error of a system call that needs a file for a moment, or for
+// good, into one that says what to do when there is no file left.
+func explainFile(action string, err error) error {
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return fmt.Errorf("udp: %s: %w: raise `ulimit -n` (%w)", action, ErrTooManyFiles, err)
+	}
+	return fmt.Errorf("udp: %s: %w", action, err)
+}

@@ -20,11 +20,8 @@ type waker struct {
 // newWaker opens an eventfd.
 func newWaker() (*waker, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
-		return nil, fmt.Errorf("udp: open an eventfd: %w: raise `ulimit -n` (%w)", ErrTooManyFiles, err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("udp: open an eventfd: %w", err)
+		return nil, explainFile("open an eventfd", err)
 	}
 	return &waker{fd: fd}, nil
 }
