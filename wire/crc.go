@@ -5,10 +5,22 @@ import (
 	"hash/crc32"
 )
 
-// The ICRC is the CRC-32 of Ethernet. hash/crc32 computes it for the payload;
-// this file computes it for headers, because the standard function reaches its
-// machine code through a function value, which forces every buffer handed to it
-// onto the heap, and gains nothing on inputs this short.
+// The ICRC is the CRC-32 of Ethernet. Where the processor has nothing better
+// (crc_amd64.go), hash/crc32 computes it for long pieces, and the tables of this
+// file for short ones: the standard function reaches its machine code through a
+// function value, which forces every buffer handed to it onto the heap, and gains
+// nothing there.
+
+// crcStandard continues crc over b, with the bits of ones (little-endian) set in
+// the first eight bytes.
+func crcStandard(crc uint32, b []byte, ones uint64) uint32 {
+	if ones != 0 {
+		head := min(len(b), 8)
+		crc = crcByTable(crc, b[:head], ones)
+		b = b[head:]
+	}
+	return crc32.Update(crc, crc32.IEEETable, b)
+}
 
 // crcTables are for eight bytes at a time: entry [i][v] is what the byte v does
 // to the CRC when i bytes follow it.
@@ -28,9 +40,9 @@ func buildCRCTables() (t [8][256]uint32) {
 // crcShort continues the CRC-32 crc over b, like [crc32.Update].
 func crcShort(crc uint32, b []byte) uint32 { return crcMasked(crc, b, 0) }
 
-// crcMasked does the same with bits of the first eight bytes, those in ones
-// (little-endian), taken as set. It has no effect on a b of fewer than eight.
-func crcMasked(crc uint32, b []byte, ones uint64) uint32 {
+// crcByTable is crcMasked where the processor has nothing better. Of fewer than
+// eight bytes none is masked.
+func crcByTable(crc uint32, b []byte, ones uint64) uint32 {
 	crc = ^crc
 	for ; len(b) >= 8; b = b[8:] {
 		word := (binary.LittleEndian.Uint64(b) | ones) ^ uint64(crc)

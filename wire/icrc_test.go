@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math/rand/v2"
 	"testing"
 )
@@ -213,15 +212,5 @@ func TestICRCStandsAtTheEnd(t *testing.T) {
 	}
 	if got := ICRCAt(b[:3]); got != 0 {
 		t.Errorf("ICRCAt of three bytes = %#x, want 0", got)
-	}
-}
-
-func TestCRCShortIsCRC32(t *testing.T) {
-	r := rand.New(rand.NewPCG(13, 14))
-	for n := range 100 {
-		b, start := randomPayload(r, n), r.Uint32()
-		if got, want := crcShort(start, b), crc32.Update(start, crc32.IEEETable, b); got != want {
-			t.Fatalf("%d bytes from %08x: %08x, want %08x", n, start, got, want)
-		}
 	}
 }

@@ -60,6 +60,7 @@ var pureDenied = []string{
 var law = map[string]roomLaw{
 	"wire": {
 		core:            true,
+		thirdParty:      []string{"golang.org/x/sys/cpu"}, // which CRC this processor can run
 		deniedPackages:  slices.Concat(pureDenied, []string{"io", "bufio", "time", "math/rand"}),
 		allowedPackages: []string{"net/netip"},
 		deterministic:   true,
