@@ -17,8 +17,11 @@ const (
 	leaseTime = 500 * transport.Microsecond
 	// parkTime is how often the parked background thread looks whether the lease has ended.
 	parkTime = time.Millisecond
-	// idleRounds is how many rounds in vain pass before other goroutines get a chance.
-	idleRounds = 32
+	// breathTime is how long a thread spins in vain before other goroutines get a
+	// chance. Yielding wakes another thread of this process, which takes a
+	// processor for some 5 us from whoever has it: on a small machine, from the
+	// peer that the spinning thread waits for.
+	breathTime = 250 * transport.Microsecond
 	// retryTime is how long a sleeping thread leaves work alone that a round could
 	// not finish: a full queue of the device has no event to wait for.
 	retryTime = transport.Millisecond
@@ -74,15 +77,16 @@ func (e *engine) Progress() bool {
 	if e.tryRound(now, true) {
 		return true
 	}
-	e.breathe()
+	e.breathe(now)
 	return false
 }
 
 // breathe lets other goroutines run now and then while a thread spins: with
 // few processors one of them may be what the spinning thread waits for, and
 // the runtime would preempt it only after 10 ms.
-func (e *engine) breathe() {
-	if e.idle.Add(1)%idleRounds == 0 {
+func (e *engine) breathe(now transport.Time) {
+	e.idle.Add(1)
+	if last := e.breath.Load(); now > transport.Time(last)+breathTime && e.breath.CompareAndSwap(last, int64(now)) {
 		runtime.Gosched()
 	}
 }
@@ -108,8 +112,8 @@ func (e *engine) background() {
 			spinUntil = e.Now() + e.cfg.Spin
 			continue
 		}
-		if e.Now() < spinUntil {
-			e.breathe()
+		if now := e.Now(); now < spinUntil {
+			e.breathe(now)
 			continue
 		}
 		e.sleep(sleeperBackground, nil)
@@ -228,8 +232,8 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			spinUntil = e.Now() + e.cfg.Spin
 			continue
 		}
-		if e.Now() < spinUntil {
-			e.breathe()
+		if now := e.Now(); now < spinUntil {
+			e.breathe(now)
 			continue
 		}
 		if err := e.ended(ctx); err != nil {

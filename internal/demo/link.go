@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"runtime"
 
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/oob"
@@ -82,7 +81,7 @@ func (l *link) connect(ctx context.Context, conn *oob.Conn, o oob.Options) (err 
 }
 
 // spinsPerCheck is how often an empty poll is repeated before the thread looks
-// whether it should end, and lets others run.
+// whether it should end.
 const spinsPerCheck = 256
 
 // poll spins for a while and answers what has completed, perhaps nothing. A
@@ -100,7 +99,6 @@ func (l *link) poll(ctx context.Context) ([]verbs.Completion, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	runtime.Gosched()
 	return nil, nil
 }
 

@@ -3,7 +3,6 @@ package perf
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
@@ -130,7 +129,6 @@ func (e *endpoint) poll(ctx context.Context) ([]verbs.Completion, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		runtime.Gosched()
 	}
 }
 
