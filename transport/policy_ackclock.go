@@ -7,7 +7,7 @@ import "math/rand/v2"
 // every other packet takes a random one. It keeps no per-path congestion state.
 type ackClock struct {
 	usable usableSet
-	clocks fifo[clockedRun] // released by acknowledgements, in their order
+	clocks fifo[clockedRun] // released by acknowledgements
 	run    int              // packets in a row on one chosen path
 	left   int              // packets left of the current chosen run
 	chosen Path             // path of the current chosen run
@@ -76,11 +76,27 @@ func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
 	if clocked == 0 {
 		return
 	}
-	if n := a.clocks.len(); n > 0 && a.clocks.at(n-1).path == p {
-		a.clocks.at(n - 1).count += clocked
+	if c := a.openRun(p); c != nil {
+		c.count += clocked
 		return
 	}
 	*a.clocks.push() = clockedRun{p, clocked}
+}
+
+// openRun answers the run that further releases to p can join. The paper sends in
+// the order of the acknowledgements. Where packets go in runs, all that one path
+// is due goes out together: long runs are what segmentation offload, batched
+// acknowledgements and so the next releases are made of.
+func (a *ackClock) openRun(p Path) *clockedRun {
+	for i := a.clocks.len() - 1; i >= 0; i-- {
+		if c := a.clocks.at(i); c.path == p {
+			return c
+		}
+		if a.run == 1 {
+			break
+		}
+	}
+	return nil
 }
 
 // SetUsable takes a path out of use or brings it back; then its past is forgotten.

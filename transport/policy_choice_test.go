@@ -112,6 +112,19 @@ func TestAckClockFollowsAcks(t *testing.T) {
 	}
 }
 
+// Where packets go in runs, what a path is due goes out together.
+func TestAckClockGathersRuns(t *testing.T) {
+	p := policyWith("ACK clock", 16, 15)
+	p.Feedback(3, Good, 1)
+	p.Feedback(5, Good, 2)
+	p.Feedback(3, Good, 2)
+	for i, want := range []Path{3, 3, 3, 5, 5} {
+		if got := p.Next(); got != want {
+			t.Fatalf("packet %d by path %d, want %d", i, got, want)
+		}
+	}
+}
+
 // Only the ACK clock holds packets back for acknowledgements.
 func TestOnlyAckClockIsClocked(t *testing.T) {
 	for name := range policies {

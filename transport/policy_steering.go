@@ -11,6 +11,7 @@ type steering struct {
 	inFlight func(Path) int
 	trouble  []uint16 // by path: good packets still to be seen before it is trusted
 	waited   int      // clocked packets since load was last compared
+	interval int      // of them between two comparisons
 	heard    int      // signals since idle paths were last forgiven
 }
 
@@ -98,17 +99,17 @@ func (s *steering) run(a *ackClock) int {
 const shortRun = 15
 
 // away answers the path that should have the next packets instead of p, and
-// how many, if p has more than twice its load. It looks
-// once in a short run, so that about half of what is clocked changes its path
-// at most.
+// how many, if p has more than twice its load. It looks once in two runs, so
+// that a third of what is clocked changes its path at most, and runs stay whole.
 func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {
 	if !s.active() {
 		return 0, 0
 	}
-	if s.waited++; s.waited < min(a.run, shortRun) {
+	if s.waited++; s.waited < s.interval {
 		return 0, 0
 	}
-	s.waited = 0
+	run := s.run(a)
+	s.waited, s.interval = 0, 2*run
 	q, ok := s.idlest(a)
 	if !ok || q == p {
 		return 0, 0
@@ -117,5 +118,5 @@ func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {
 	if busy <= 2*idle+1 {
 		return 0, 0
 	}
-	return q, max(1, min(s.run(a), (busy-idle)/2))
+	return q, max(1, min(run, (busy-idle)/2))
 }

@@ -10,8 +10,9 @@ import (
 
 const (
 	// turnPackets bounds what one queue pair sends before the next has its turn:
-	// eight full segmented messages of the largest packets.
-	turnPackets = 120
+	// sixteen full segmented messages of the largest packets, a run on each of four
+	// paths.
+	turnPackets = 240
 	// flushMessages is how many full segmented messages are gathered before they are
 	// handed to the kernel, so that the receiver works while the sender goes on.
 	flushMessages = 4
