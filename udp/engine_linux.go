@@ -62,7 +62,7 @@ type engine struct {
 	blocked  [2]atomic.Bool
 	waiters  atomic.Int32
 	idle     atomic.Uint32 // rounds in vain
-	breath   atomic.Int64  // when other goroutines last got a chance
+	breath   breath
 	progress broadcast.Broadcast
 	parked   chan struct{}
 	closed   atomic.Bool

@@ -15,13 +15,11 @@ const (
 	// lease runs the background thread keeps away from the sockets; when a poller
 	// stops, this is the longest that packets wait.
 	leaseTime = 500 * transport.Microsecond
-	// parkTime is how often the parked background thread looks whether the lease has ended.
-	parkTime = time.Millisecond
-	// breathTime is how long a thread spins in vain before other goroutines get a
-	// chance. Yielding wakes another thread of this process, which takes a
-	// processor for some 5 us from whoever has it: on a small machine, from the
-	// peer that the spinning thread waits for.
-	breathTime = 250 * transport.Microsecond
+	// parkTime is when the parked background thread first looks whether the lease has
+	// ended; it looks ever less often, down to once in maxParkTime, because each look
+	// takes a processor away from whoever polls.
+	parkTime    = time.Millisecond
+	maxParkTime = 4 * time.Millisecond
 	// retryTime is how long a sleeping thread leaves work alone that a round could
 	// not finish: a full queue of the device has no event to wait for.
 	retryTime = transport.Millisecond
@@ -81,14 +79,10 @@ func (e *engine) Progress() bool {
 	return false
 }
 
-// breathe lets other goroutines run now and then while a thread spins: with
-// few processors one of them may be what the spinning thread waits for, and
-// the runtime would preempt it only after 10 ms.
+// breathe ends a round in vain.
 func (e *engine) breathe(now transport.Time) {
 	e.idle.Add(1)
-	if last := e.breath.Load(); now > transport.Time(last)+breathTime && e.breath.CompareAndSwap(last, int64(now)) {
-		runtime.Gosched()
-	}
+	e.breath.take(now)
 }
 
 // attended says whether an application thread runs the loop, or will be back soon.
@@ -102,12 +96,14 @@ func (e *engine) background() {
 	defer close(e.stopped)
 	timer := time.NewTimer(parkTime)
 	defer timer.Stop()
-	spinUntil := transport.Time(0)
+	spinUntil, wait := transport.Time(0), parkTime
 	for !e.closed.Load() {
 		if e.attended() {
-			e.park(timer)
+			e.park(timer, wait)
+			wait = min(2*wait, maxParkTime)
 			continue
 		}
+		wait = parkTime
 		if e.tryRound(e.Now(), false) {
 			spinUntil = e.Now() + e.cfg.Spin
 			continue
@@ -121,13 +117,13 @@ func (e *engine) background() {
 }
 
 // park waits until the application may have stopped polling.
-func (e *engine) park(timer *time.Timer) {
+func (e *engine) park(timer *time.Timer, wait time.Duration) {
 	if e.driving.Load() && e.blocked[sleeperApp].Load() {
 		// The driving thread sleeps; it wakes us when it leaves.
 		<-e.parked
 		return
 	}
-	timer.Reset(parkTime)
+	timer.Reset(wait)
 	select {
 	case <-e.parked:
 	case <-timer.C:
@@ -208,6 +204,10 @@ func (e *engine) ended(ctx context.Context) error {
 
 // driveUntil is WaitProgress for the one thread that runs the loop.
 func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
+	// The runtime preempts whoever runs for 10 ms and would let it go on in another
+	// thread, where the cache is cold, or where the peer's thread runs.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if e.blocked[sleeperBackground].Load() {
 		e.wakeSleeper(sleeperBackground) // it steps aside
 	}

@@ -80,6 +80,7 @@ func assemble(cfg Config, rx *rxSocket) (*engine, error) {
 	}
 	e.faults.engine = e
 	e.checker.init(local, cfg.Port, cfg.AnyIPID)
+	e.breath.init()
 	e.startCapture(cfg.Capture)
 	return e, nil
 }

@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 )
 
@@ -10,6 +11,9 @@ import (
 // until the iterations or the time are over, and serves what the peer sends
 // meanwhile. It answers the operations of each queue pair.
 func (e *endpoint) drive(ctx context.Context, m *meter) ([]uint64, error) {
+	// A thread that polls stays where its cache is warm.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	streams := make([]stream, len(e.qps))
 	for i := range streams {
 		streams[i] = newStream(e, i)
