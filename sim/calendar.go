@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// calendar is the queue of pending events: a calendar queue (Brown, CACM 1988)
+// for the near future and a heap for what lies beyond it.
+//
+// Time is cut into days of equal width. A day's events wait unsorted until it
+// begins; then they are sorted and handed out. With few events a day an event
+// costs the same however many are pending, which a heap cannot offer. The width
+// adapts to how dense events are; it has no influence on their order.
+type calendar struct {
+	today  []event // sorted; those before next are done
+	next   int
+	day    int64 // the number of today
+	shift  uint  // the width of a day is 1<<shift picoseconds
+	days   []int32
+	used   []uint64 // a bit per day that has events
+	cells  []cell
+	free   int32 // chain of free cells
+	near   int   // events in days
+	far    farHeap
+	handed int // events handed out since the width was last judged
+	opened int // days opened since then
+}
+
+// cell is an event in the chain of its day.
+type cell struct {
+	event
+	next int32
+}
+
+const (
+	// daysPerYear bounds how far ahead events can wait in days.
+	daysPerYear = 1 << 14
+	// firstShift makes days of 1 ns.
+	firstShift = 10
+	// minShift and maxShift bound the width: 16 ps to 16 µs.
+	minShift, maxShift = 4, 24
+	// judgeAfter is how many events pass between two looks at the width.
+	judgeAfter = 1 << 15
+	noCell     = -1
+)
+
+func newCalendar() *calendar {
+	c := &calendar{shift: firstShift, days: make([]int32, daysPerYear), used: make([]uint64, daysPerYear/64), free: noCell}
+	for i := range c.days {
+		c.days[i] = noCell
+	}
+	return c
+}
+
+// push adds an event. It must not lie before the last event that was taken.
+func (c *calendar) push(e event) {
+	day := int64(e.at) >> c.shift
+	switch {
+	case day <= c.day:
+		c.insertToday(e)
+	case day < c.day+daysPerYear:
+		c.enter(day, e)
+	default:
+		c.far.push(e)
+	}
+}
+
+// insertToday keeps today sorted. A new event is mostly later than the others.
+func (c *calendar) insertToday(e event) {
+	c.today = append(c.today, event{})
+	i := len(c.today) - 1
+	for ; i > c.next && e.before(&c.today[i-1]); i-- {
+		c.today[i] = c.today[i-1]
+	}
+	c.today[i] = e
+}
+
+func (c *calendar) enter(day int64, e event) {
+	i := c.free
+	if i == noCell {
+		i = int32(len(c.cells))
+		c.cells = append(c.cells, cell{})
+	} else {
+		c.free = c.cells[i].next
+	}
+	slot := day & (daysPerYear - 1)
+	c.cells[i] = cell{e, c.days[slot]}
+	c.days[slot] = i
+	c.used[slot>>6] |= 1 << (slot & 63)
+	c.near++
+}
+
+// peek answers when the next event happens; never if there is none.
+func (c *calendar) peek() Time {
+	for c.next == len(c.today) {
+		if !c.openNextDay() {
+			return never
+		}
+	}
+	return c.today[c.next].at
+}
+
+// pop takes the next event, which peek has found. The pointer is valid until
+// the next push.
+func (c *calendar) pop() *event {
+	e := &c.today[c.next]
+	c.next++
+	return e
+}
+
+// openNextDay makes the next day with events today.
+func (c *calendar) openNextDay() bool {
+	c.handed += len(c.today)
+	clear(c.today)
+	c.today, c.next = c.today[:0], 0
+	if c.handed >= judgeAfter {
+		c.judgeWidth()
+	}
+	if c.near == 0 {
+		if len(c.far) == 0 {
+			return false
+		}
+		c.day = int64(c.far[0].at)>>c.shift - 1
+	}
+	c.admitFar()
+	c.day = c.nextUsed()
+	c.opened++
+	slot := c.day & (daysPerYear - 1)
+	i := c.days[slot]
+	c.days[slot] = noCell
+	c.used[slot>>6] &^= 1 << (slot & 63)
+	for i != noCell {
+		cell := &c.cells[i]
+		c.today = append(c.today, cell.event)
+		cell.event = event{}
+		next := cell.next
+		cell.next = c.free
+		c.free = i
+		i = next
+		c.near--
+	}
+	sortEvents(c.today)
+	return true
+}
+
+// nextUsed answers the next day after today that has events. There is one.
+func (c *calendar) nextUsed() int64 {
+	from := c.day + 1
+	slot := from & (daysPerYear - 1)
+	word := slot >> 6
+	if w := c.used[word] >> (slot & 63); w != 0 {
+		return from + int64(bits.TrailingZeros64(w))
+	}
+	passed := 64 - slot&63
+	for {
+		word = (word + 1) & (daysPerYear/64 - 1)
+		if w := c.used[word]; w != 0 {
+			return from + passed + int64(bits.TrailingZeros64(w))
+		}
+		passed += 64
+	}
+}
+
+// admitFar moves events from the heap that have come within a year.
+func (c *calendar) admitFar() {
+	for len(c.far) > 0 {
+		day := int64(c.far[0].at) >> c.shift
+		if day >= c.day+daysPerYear {
+			return
+		}
+		c.enter(day, c.far.pop())
+	}
+}
+
+// judgeWidth keeps the days between a few events and a few dozen: in longer ones
+// sorting costs, in shorter ones finding the next day does, and a year no longer
+// holds what is pending.
+func (c *calendar) judgeWidth() {
+	perDay := c.handed / max(1, c.opened)
+	c.handed, c.opened = 0, 0
+	switch {
+	case perDay > 24 && c.shift > minShift && len(c.far) < 1+c.near/8:
+		c.changeWidth(c.shift - 1)
+	case (perDay < 4 || len(c.far) > 16+c.near/2) && c.shift < maxShift && perDay < 48:
+		c.changeWidth(c.shift + 1)
+	}
+}
+
+// changeWidth enters all pending events anew. Today is empty.
+func (c *calendar) changeWidth(shift uint) {
+	pending := make([]event, 0, c.near)
+	for slot, i := range c.days {
+		for ; i != noCell; i = c.cells[i].next {
+			pending = append(pending, c.cells[i].event)
+		}
+		c.days[slot] = noCell
+	}
+	clear(c.used)
+	clear(c.cells)
+	c.cells, c.free, c.near = c.cells[:0], noCell, 0
+	start := c.day + 1 // nothing pending is earlier
+	c.day = start<<c.shift>>shift - 1
+	c.shift = shift
+	for _, e := range pending {
+		c.push(e)
+	}
+}
+
+// sortEvents sorts a day. Days are short, and their chains are mostly reversed.
+func sortEvents(day []event) {
+	if len(day) > 32 {
+		slices.SortFunc(day, func(a, b event) int {
+			if a.before(&b) {
+				return -1
+			}
+			return 1
+		})
+		return
+	}
+	for i := 1; i < len(day); i++ {
+		e := day[i]
+		j := i
+		for ; j > 0 && e.before(&day[j-1]); j-- {
+			day[j] = day[j-1]
+		}
+		day[j] = e
+	}
+}

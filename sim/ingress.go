@@ -1,0 +1,28 @@
+package sim
+
+// ingress is the receiving half of a port.
+type ingress struct {
+	shard *shard
+	twin  *egress // the sending half of the same port
+	host  *host   // whose it is, or
+	sw    *fabricSwitch
+
+	buffered [priorities]int32 // bytes in the switch's buffer that came this way
+	stopped  uint8             // priorities for which XOFF was sent
+	offs     uint64            // XOFF frames sent
+}
+
+// act is the arrival of a packet.
+func (i *ingress) act(p *packet) {
+	if p.pause != noPause {
+		i.twin.hear(p)
+		i.shard.pool.put(p)
+		return
+	}
+	i.shard.hops++
+	if i.sw != nil {
+		i.sw.forward(i, p)
+		return
+	}
+	i.host.arrive(p)
+}

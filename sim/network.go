@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/braid-rdma/braid/sim/topology"
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Config describes a network but for its topology.
+type Config struct {
+	Seed    uint64
+	Workers int // threads that run the simulation; 0 or 1: one
+
+	MTU      int // path MTU; default 4096
+	Paths    int // virtual paths that a host offers; default 64
+	Window   int // packets that a NIC can take for one queue pair; 0: no limit
+	Priority int // traffic class of all queue pairs; default 3, as RoCE's is by custom
+	Switch   SwitchConfig
+	// SwitchFor answers the configuration of one switch, by name, where it differs.
+	SwitchFor map[string]SwitchConfig
+
+	// Verify carries real bytes; without it payload only has a length.
+	Verify bool
+	// Wire makes bytes of every packet and parses them again at the receiver.
+	Wire bool
+}
+
+const (
+	defaultMTU      = 4096
+	defaultPaths    = 64
+	defaultPriority = 3
+	defaultBuffer   = 32 << 20
+	roceUDPPort     = wire.UDPPort
+	firstSourcePort = 0xc000
+)
+
+func (c *Config) priority() uint8 { return uint8(c.Priority) }
+
+func (c *Config) withDefaults() error {
+	if c.MTU == 0 {
+		c.MTU = defaultMTU
+	}
+	if c.Paths == 0 {
+		c.Paths = defaultPaths
+	}
+	if c.Priority == 0 {
+		c.Priority = defaultPriority
+	}
+	if c.Workers == 0 {
+		c.Workers = 1
+	}
+	switch {
+	case !transport.ValidMTU(c.MTU):
+		return fmt.Errorf("%w: path MTU %d", ErrConfig, c.MTU)
+	case c.Paths < 1 || c.Paths > transport.MaxPaths:
+		return fmt.Errorf("%w: %d paths, must be 1 to %d", ErrConfig, c.Paths, transport.MaxPaths)
+	case c.Priority < 0 || c.Priority >= priorities:
+		return fmt.Errorf("%w: priority %d, must be 0 to %d", ErrConfig, c.Priority, priorities-1)
+	case c.Workers < 1:
+		return fmt.Errorf("%w: %d workers", ErrConfig, c.Workers)
+	case c.Window < 0:
+		return fmt.Errorf("%w: window of %d packets", ErrConfig, c.Window)
+	}
+	return nil
+}
+
+// Network is a datacenter: hosts, switches and links, and all that happens to
+// them in virtual time.
+type Network struct {
+	cfg      Config
+	graph    *topology.Graph
+	shards   []*shard
+	hosts    []*host
+	switches []*fabricSwitch // by node number; nil for hosts
+	lanes    []*egress       // both directions of each link: 2i from A to B, 2i+1 from B to A
+	ports    [][]*egress     // by node number
+	routes   *topology.Routes
+	running  bool
+	end      Time
+}
+
+// New builds a network.
+func New(g *topology.Graph, cfg Config) (*Network, error) {
+	if err := cfg.withDefaults(); err != nil {
+		return nil, err
+	}
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
+	n := &Network{cfg: cfg, graph: g, switches: make([]*fabricSwitch, len(g.Nodes))}
+	for i := range cfg.Workers {
+		n.shards = append(n.shards, newShard(i, cfg.Workers))
+	}
+	place := partition(g, cfg.Workers)
+	if err := n.addNodes(place); err != nil {
+		return nil, err
+	}
+	n.addLinks(place)
+	for _, s := range n.switches {
+		if s != nil {
+			s.reserve()
+		}
+	}
+	return n, nil
+}
+
+func (n *Network) addNodes(place []int) error {
+	n.routes = n.graph.Routes()
+	for i, spec := range n.graph.Nodes {
+		if spec.Kind == topology.Host {
+			continue
+		}
+		cfg := n.cfg.Switch
+		if special, ok := n.cfg.SwitchFor[spec.Name]; ok {
+			cfg = special
+		}
+		if cfg.Buffer == 0 {
+			cfg.Buffer = defaultBuffer
+		}
+		if err := cfg.check(); err != nil {
+			return fmt.Errorf("switch %s: %w", spec.Name, err)
+		}
+		s := &fabricSwitch{node: newNode(i, n.shards[place[i]]), cfg: &cfg, name: spec.Name, routes: n.routes.At(i)}
+		s.dice = newDice(n.cfg.Seed, uint64(i))
+		s.seed = topology.SwitchSeed(n.cfg.Seed, i)
+		if cfg.SharedSeed {
+			s.seed = topology.SwitchSeed(n.cfg.Seed, 0)
+		}
+		n.switches[i] = s
+	}
+	for number, i := range n.graph.Hosts {
+		h := &host{node: newNode(i, n.shards[place[i]]), net: n, number: number, addr: hostAddr(number)}
+		h.dice = newDice(n.cfg.Seed, uint64(i))
+		n.hosts = append(n.hosts, h)
+	}
+	return nil
+}
+
+// addLinks gives every node its ports.
+func (n *Network) addLinks(place []int) {
+	hostOf := make([]*host, len(n.graph.Nodes))
+	for number, node := range n.graph.Hosts {
+		hostOf[node] = n.hosts[number]
+	}
+	n.lanes = make([]*egress, 2*len(n.graph.Links))
+	n.ports = make([][]*egress, len(n.graph.Nodes))
+	half := func(node int, l *topology.Link, direction string) (*egress, *ingress) {
+		in := &ingress{shard: n.shards[place[node]], host: hostOf[node], sw: n.switches[node]}
+		out := &egress{host: in.host, sw: in.sw, delay: Time(l.Delay), nominal: l.Rate, name: l.Name + direction, marking: &Marking{low: noMarking}}
+		out.setRate(l.Rate)
+		in.twin = out
+		n.ports[node] = append(n.ports[node], out)
+		if in.sw != nil {
+			out.node, out.marking = &in.sw.node, &in.sw.cfg.Marking
+			out.shares = in.sw.cfg.newShares()
+			in.sw.ports = append(in.sw.ports, out)
+			in.sw.ins = append(in.sw.ins, in)
+		} else {
+			out.node = &in.host.node
+			in.host.nics = append(in.host.nics, out)
+		}
+		return out, in
+	}
+	for i := range n.graph.Links {
+		l := &n.graph.Links[i]
+		outA, inA := half(l.A, l, ">")
+		outB, inB := half(l.B, l, "<")
+		outA.peer, outB.peer = inB, inA
+		n.lanes[2*i], n.lanes[2*i+1] = outA, outB
+	}
+}
+
+// hostAddr is the address of a host.
+func hostAddr(number int) netip.Addr {
+	number++
+	return netip.AddrFrom4([4]byte{10, byte(number >> 16), byte(number >> 8), byte(number)})
+}
+
+// hostAt is the number of the host with an address, or -1.
+func (n *Network) hostAt(addr netip.Addr) int {
+	if !addr.Is4() {
+		return -1
+	}
+	b := addr.As4()
+	number := int(b[1])<<16 | int(b[2])<<8 | int(b[3]) - 1
+	if b[0] != 10 || number < 0 || number >= len(n.hosts) {
+		return -1
+	}
+	return number
+}
+
+// firstPort chooses the source port of a queue pair's first path; the others
+// follow it. Different queue pairs spread over the fabric by it.
+func (h *host) firstPort() uint16 {
+	return firstSourcePort + uint16(h.dice.below(0x10000-firstSourcePort-uint32(transport.MaxPaths)))
+}
+
+// Device is host number i as a device on which verbs objects can be made.
+func (n *Network) Device(i int) *verbs.Device {
+	h := n.hosts[i]
+	if h.device == nil {
+		h.device = verbs.Open(h)
+	}
+	return h.device
+}
+
+// Hosts is the number of hosts.
+func (n *Network) Hosts() int { return len(n.hosts) }
+
+// Now is the instant that the simulation has reached.
+func (n *Network) Now() Time {
+	now := n.end
+	for _, s := range n.shards {
+		now = max(now, s.now)
+	}
+	return now
+}
+
+// Events counts what has happened so far.
+func (n *Network) Events() (total uint64) {
+	for _, s := range n.shards {
+		total += s.happened
+	}
+	return total
+}
+
+// Hops counts how many packets have crossed a link so far.
+func (n *Network) Hops() (total uint64) {
+	for _, s := range n.shards {
+		total += s.hops
+	}
+	return total
+}

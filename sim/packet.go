@@ -1,0 +1,108 @@
+package sim
+
+import "github.com/braid-rdma/braid/transport"
+
+// packet is a packet on its way through the fabric. It is taken from a pool by
+// the sending host, travels by pointer, and returns to the pool of the part of
+// the simulation where it ends.
+//
+// What switches look at comes first and fits one cache line, because a large
+// network is a cache miss for each packet and hop.
+type packet struct {
+	next     *packet  // in a queue, or in the pool
+	ingress  *ingress // of the switch where it waits, for PFC's accounts
+	from     *host    // where it began
+	src, dst int32    // host numbers
+	size     int32    // bytes on the link, with framing
+	sport    uint16
+	priority uint8
+	pause    pauseFrame
+	marked   bool // ECN: congestion experienced
+	corrupt  bool // a link has damaged it: its ICRC is wrong
+	hops     uint8
+	_        [17]byte // up to a cache line
+
+	transport.Packet
+
+	// Verify mode: the payload as it was when the packet was sent.
+	payload []byte
+	// Wire mode: the packet as bytes.
+	bytes []byte
+	spans [inlineSpans]transport.Span
+	_     [48]byte // up to a multiple of a cache line
+}
+
+// inlineSpans is how many pieces of memory a payload of one packet mostly has.
+const inlineSpans = 2
+
+// pauseFrame makes a packet a PFC frame for one priority.
+type pauseFrame uint8
+
+const (
+	noPause  pauseFrame = iota
+	pauseOff            // XOFF: stop sending
+	pauseOn             // XON: go on
+)
+
+// pool keeps packets that are not on their way.
+type pool struct {
+	free *packet
+	made int // packets that the pool has allocated
+}
+
+// slab is how many packets are allocated at a time.
+const slab = 64
+
+func (l *pool) take() *packet {
+	if l.free == nil {
+		l.grow()
+	}
+	p := l.free
+	l.free = p.next
+	p.next = nil
+	return p
+}
+
+func (l *pool) grow() {
+	packets := make([]packet, slab)
+	for i := range packets {
+		packets[i].Spans = packets[i].spans[:0]
+		l.put(&packets[i])
+	}
+	l.made += slab
+}
+
+func (l *pool) put(p *packet) {
+	p.marked, p.corrupt, p.pause, p.hops = false, false, noPause, 0
+	p.ingress = nil
+	p.Spans = p.Spans[:0]
+	p.next = l.free
+	l.free = p
+}
+
+// copyOf makes a second packet like p.
+func (l *pool) copyOf(p *packet) *packet {
+	q := l.take()
+	spans, payload, bytes := q.Spans, q.payload, q.bytes
+	*q = *p
+	q.next = nil
+	q.Spans = append(spans[:0], p.Spans...)
+	if p.payload != nil {
+		q.payload = append(payload[:0], p.payload...)
+	}
+	if p.bytes != nil {
+		q.bytes = append(bytes[:0], p.bytes...)
+	}
+	return q
+}
+
+// damage flips a bit. Where packets have bytes the receiver finds out by the
+// ICRC; where they have none it is told.
+func (p *packet) damage(d *dice) {
+	if len(p.bytes) == 0 {
+		p.corrupt = true
+		return
+	}
+	i := d.below(uint32(len(p.bytes)))
+	p.bytes[i] ^= 1 << d.below(8)
+}

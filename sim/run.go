@@ -1,0 +1,34 @@
+package sim
+
+// Run lets the simulation happen up to, and without, the instant end, or until
+// nothing is left. It answers whether anything is left.
+func (n *Network) Run(end Time) bool {
+	n.running = true
+	defer func() { n.running = false }()
+	if len(n.shards) == 1 {
+		n.shards[0].run(end)
+		n.end = end
+		return n.shards[0].events.peek() != never
+	}
+	return n.runParallel(end)
+}
+
+// step lets one event happen, and answers whether there was one. Called from
+// within an event it does nothing. It needs a single worker.
+func (n *Network) step() bool {
+	if n.running || len(n.shards) != 1 {
+		return false
+	}
+	s := n.shards[0]
+	at := s.events.peek()
+	if at == never {
+		return false
+	}
+	n.running = true
+	e := s.events.pop()
+	s.now = at
+	s.happened++
+	e.to.act(e.p)
+	n.running = false
+	return true
+}

@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"github.com/braid-rdma/braid/sim/topology"
+)
+
+// SwitchConfig describes a switch.
+type SwitchConfig struct {
+	Buffer  int // bytes, shared by all ports; 0: 32 MB
+	Marking Marking
+	// PFC makes the switch lossless: it stops who sends too much. Without it a
+	// packet that finds no room is dropped.
+	PFC PFC
+	// QueueShift limits a lossy queue to the free buffer divided by 2^QueueShift
+	// (dynamic thresholds); 0: a queue may take what there is.
+	QueueShift uint
+	// Weights makes priorities share a link in proportion; nil: strict.
+	Weights []int
+	// SharedSeed makes all switches hash alike: ECMP polarises.
+	SharedSeed bool
+}
+
+// PFC is priority flow control (IEEE 802.1Qbb).
+type PFC struct {
+	On bool
+	// Headroom is the bytes kept for what arrives from one port after it was told
+	// to stop; 0: twice the link's delay and four packets.
+	Headroom int
+	// XOFF is the bytes buffered from one port and priority that make the switch
+	// send XOFF. 0: dynamic, the free buffer divided by 2^Shift.
+	XOFF  int
+	Shift uint
+	// Hysteresis is how far below XOFF the bytes must fall before XON.
+	Hysteresis int
+	// Lossless are the priorities, as bits, that PFC covers; 0: all.
+	Lossless uint8
+}
+
+// fabricSwitch forwards packets.
+type fabricSwitch struct {
+	node
+	cfg      *SwitchConfig
+	name     string
+	ports    []*egress
+	ins      []*ingress
+	routes   topology.Table
+	seed     uint64
+	dice     dice
+	buffer   int32 // what queues may take, without headroom
+	total    int32
+	used     int32
+	peakUsed int32
+	drops    uint64
+	noRoute  uint64
+}
+
+// forward sends a packet on.
+func (s *fabricSwitch) forward(in *ingress, p *packet) {
+	choices := s.routes.Ports(int(p.dst))
+	var out *egress
+	switch len(choices) {
+	case 0:
+		s.noRoute++
+		s.shard.pool.put(p)
+		return
+	case 1:
+		out = s.ports[choices[0]]
+	default:
+		h := topology.Hash(s.seed, uint32(p.src), uint32(p.dst), p.sport, roceUDPPort)
+		out = s.ports[choices[topology.Pick(h, len(choices))]]
+	}
+	q := &out.queues[p.priority]
+	if !s.admits(q, p) {
+		out.dropped++
+		s.drops++
+		s.shard.pool.put(p)
+		return
+	}
+	if m := out.marking; q.bytes >= m.low && m.hits(q.bytes, &s.dice) && !p.marked {
+		p.marked = true
+		out.marked++
+	}
+	s.used += p.size
+	if s.used > s.peakUsed {
+		s.peakUsed = s.used
+	}
+	p.ingress = in
+	p.hops++
+	in.buffered[p.priority] += p.size
+	if s.cfg.PFC.On {
+		s.stopIfFull(in, p.priority)
+	}
+	out.enqueue(p)
+}
+
+// admits says whether the buffer has room for a packet.
+func (s *fabricSwitch) admits(q *queue, p *packet) bool {
+	if s.cfg.PFC.covers(p.priority) {
+		return s.used+p.size <= s.total
+	}
+	if s.used+p.size > s.buffer {
+		return false
+	}
+	return s.cfg.QueueShift == 0 || q.bytes+p.size <= (s.buffer-s.used)>>s.cfg.QueueShift
+}
+
+// left takes a packet out of the accounts: its transmission begins.
+func (s *fabricSwitch) left(p *packet) {
+	s.used -= p.size
+	in := p.ingress
+	in.buffered[p.priority] -= p.size
+	if in.stopped&(1<<p.priority) != 0 {
+		s.resumeIfDrained(in, p.priority)
+	}
+}
+
+func (c *PFC) covers(priority uint8) bool {
+	return c.On && (c.Lossless == 0 || c.Lossless&(1<<priority) != 0)
+}
+
+// threshold is how many bytes one port and priority may have in the buffer.
+func (s *fabricSwitch) threshold() int32 {
+	if s.cfg.PFC.XOFF > 0 {
+		return int32(s.cfg.PFC.XOFF)
+	}
+	return max(0, s.buffer-s.used) >> s.cfg.PFC.Shift
+}
+
+// stopIfFull sends XOFF to whoever fills the buffer.
+func (s *fabricSwitch) stopIfFull(in *ingress, priority uint8) {
+	bit := uint8(1) << priority
+	if in.stopped&bit != 0 || !s.cfg.PFC.covers(priority) || in.buffered[priority] <= s.threshold() {
+		return
+	}
+	in.stopped |= bit
+	in.offs++
+	in.twin.control(pauseOff, priority)
+}
+
+func (s *fabricSwitch) resumeIfDrained(in *ingress, priority uint8) {
+	if b := in.buffered[priority]; b > 0 && b > s.threshold()-int32(s.cfg.PFC.Hysteresis) {
+		return
+	}
+	in.stopped &^= 1 << priority
+	in.twin.control(pauseOn, priority)
+}
