@@ -64,15 +64,27 @@ func playAllReduce(t *testing.T, flows []Flow, ranks, pieces int, about func(id 
 }
 
 func TestRingAllReduceSums(t *testing.T) {
+	const bytes int64 = 1001
 	for _, n := range []int{2, 3, 5, 8} {
-		flows := mustFlows(t, RingAllReduce{Collective{Bytes: 1000}}, n, 1)
+		flows := mustFlows(t, RingAllReduce{Collective{Bytes: bytes}}, n, 1)
 		if len(flows) != 2*(n-1)*n {
 			t.Fatalf("%d hosts: %d flows, want %d", n, len(flows), 2*(n-1)*n)
 		}
-		playAllReduce(t, flows, n, n, func(id int) (int, bool) {
+		about := func(id int) (int, bool) {
 			step, rank := id/n, id%n
 			return ((rank-step)%n + n) % n, step < n-1
-		})
+		}
+		playAllReduce(t, flows, n, n, about)
+		// The vector cannot be cut evenly: the first pieces are a byte longer.
+		for _, f := range flows {
+			want := bytes / int64(n)
+			if piece, _ := about(f.ID); int64(piece) < bytes%int64(n) {
+				want++
+			}
+			if f.Bytes != want {
+				t.Fatalf("%d hosts: transfer %d has %d bytes, want %d", n, f.ID, f.Bytes, want)
+			}
+		}
 	}
 }
 
