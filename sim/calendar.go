@@ -19,18 +19,20 @@ type calendar struct {
 	shift  uint  // the width of a day is 1<<shift picoseconds
 	days   []int32
 	used   []uint64 // a bit per day that has events
-	cells  []cell
-	free   int32 // chain of free cells
+	sheets []sheet
+	free   int32 // chain of free sheets
 	near   int   // events in days
 	far    farHeap
 	handed int // events handed out since the width was last judged
 	opened int // days opened since then
 }
 
-// cell is an event in the chain of its day.
-type cell struct {
-	event
-	next int32
+// sheet holds some events of a day. Days are chains of sheets rather than of
+// events, because following a chain is waiting for memory.
+type sheet struct {
+	count  int32
+	next   int32
+	events [sheetEvents]event
 }
 
 const (
@@ -42,13 +44,15 @@ const (
 	minShift, maxShift = 4, 24
 	// judgeAfter is how many events pass between two looks at the width.
 	judgeAfter = 1 << 15
-	noCell     = -1
+	noSheet    = -1
+	// sheetEvents makes a sheet of four cache lines.
+	sheetEvents = 6
 )
 
 func newCalendar() *calendar {
-	c := &calendar{shift: firstShift, days: make([]int32, daysPerYear), used: make([]uint64, daysPerYear/64), free: noCell}
+	c := &calendar{shift: firstShift, days: make([]int32, daysPerYear), used: make([]uint64, daysPerYear/64), free: noSheet}
 	for i := range c.days {
-		c.days[i] = noCell
+		c.days[i] = noSheet
 	}
 	return c
 }
@@ -77,18 +81,30 @@ func (c *calendar) insertToday(e event) {
 }
 
 func (c *calendar) enter(day int64, e event) {
-	i := c.free
-	if i == noCell {
-		i = int32(len(c.cells))
-		c.cells = append(c.cells, cell{})
-	} else {
-		c.free = c.cells[i].next
-	}
 	slot := day & (daysPerYear - 1)
-	c.cells[i] = cell{e, c.days[slot]}
+	i := c.days[slot]
+	if i == noSheet || c.sheets[i].count == sheetEvents {
+		i = c.addSheet(slot)
+	}
+	s := &c.sheets[i]
+	s.events[s.count] = e
+	s.count++
+	c.near++
+}
+
+// addSheet puts an empty sheet in front of a day's chain.
+func (c *calendar) addSheet(slot int64) int32 {
+	i := c.free
+	if i == noSheet {
+		i = int32(len(c.sheets))
+		c.sheets = append(c.sheets, sheet{})
+	} else {
+		c.free = c.sheets[i].next
+	}
+	c.sheets[i].next = c.days[slot]
 	c.days[slot] = i
 	c.used[slot>>6] |= 1 << (slot & 63)
-	c.near++
+	return i
 }
 
 // peek answers when the next event happens; never if there is none.
@@ -128,18 +144,17 @@ func (c *calendar) openNextDay() bool {
 	c.opened++
 	slot := c.day & (daysPerYear - 1)
 	i := c.days[slot]
-	c.days[slot] = noCell
+	c.days[slot] = noSheet
 	c.used[slot>>6] &^= 1 << (slot & 63)
-	for i != noCell {
-		cell := &c.cells[i]
-		c.today = append(c.today, cell.event)
-		cell.event = event{}
-		next := cell.next
-		cell.next = c.free
-		c.free = i
-		i = next
-		c.near--
+	for i != noSheet {
+		s := &c.sheets[i]
+		c.today = append(c.today, s.events[:s.count]...)
+		c.near -= int(s.count)
+		clear(s.events[:s.count])
+		s.count = 0
+		i, s.next, c.free = s.next, c.free, i
 	}
+	prefetchEvents(c.today)
 	sortEvents(c.today)
 	return true
 }
@@ -191,14 +206,15 @@ func (c *calendar) judgeWidth() {
 func (c *calendar) changeWidth(shift uint) {
 	pending := make([]event, 0, c.near)
 	for slot, i := range c.days {
-		for ; i != noCell; i = c.cells[i].next {
-			pending = append(pending, c.cells[i].event)
+		for ; i != noSheet; i = c.sheets[i].next {
+			s := &c.sheets[i]
+			pending = append(pending, s.events[:s.count]...)
 		}
-		c.days[slot] = noCell
+		c.days[slot] = noSheet
 	}
 	clear(c.used)
-	clear(c.cells)
-	c.cells, c.free, c.near = c.cells[:0], noCell, 0
+	clear(c.sheets)
+	c.sheets, c.free, c.near = c.sheets[:0], noSheet, 0
 	start := c.day + 1 // nothing pending is earlier
 	c.day = start<<c.shift>>shift - 1
 	c.shift = shift
@@ -207,7 +223,7 @@ func (c *calendar) changeWidth(shift uint) {
 	}
 }
 
-// sortEvents sorts a day. Days are short, and their chains are mostly reversed.
+// sortEvents sorts a day. Days are short.
 func sortEvents(day []event) {
 	if len(day) > 32 {
 		slices.SortFunc(day, func(a, b event) int {

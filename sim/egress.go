@@ -9,12 +9,15 @@ const priorities = 8
 // link that they share. A packet that begins to be sent is as good as arrived:
 // one event carries it over the link. A second event, at the end of the
 // transmission, is needed only if another packet waits for the link.
+//
+// The fields that every packet needs come first; with the queues they fill few
+// cache lines.
 type egress struct {
-	node      *node // that sends
-	peer      *ingress
-	host      *host         // asked for packets when it is a host's; else nil
-	sw        *fabricSwitch // told when packets leave, when it is a switch's; else nil
-	perByte   uint64        // picoseconds per byte, in 2^-16
+	node      *node    // that sends
+	peer      *ingress // where packets arrive
+	there     *shard   // the peer's
+	host      *host    // asked for packets when it is a host's; else nil
+	perByte   uint64   // picoseconds per byte, in 2^-16
 	delay     Time
 	busyUntil Time
 	armed     bool  // an event at busyUntil is pending
@@ -28,19 +31,21 @@ type egress struct {
 	egressCounts
 	queues [priorities]queue
 
-	name     string
-	nominal  int64 // bits per second
-	rate     int64 // now
-	pausedAt [priorities]Time
+	pauses    uint64 // XOFF heard
+	pausedFor Time
+	pausedAt  [priorities]Time
+	name      string
+	nominal   int64   // bits per second
+	rate      int64   // now
+	rare      *rarely // what few have; nil: nothing
+	_         [8]byte // up to a multiple of a cache line
 }
 
-// egressCounts is what an egress counts.
+// egressCounts is what an egress counts for each packet.
 type egressCounts struct {
 	sent, sentBytes uint64
 	marked          uint64
 	dropped         uint64 // by a full buffer
-	pauses          uint64 // XOFF heard
-	pausedFor       Time
 }
 
 // queue is a chain of packets of one priority.
@@ -163,8 +168,9 @@ func (e *egress) transmit(p *packet) {
 	e.busyUntil = n.shard.now + e.serialisation(p.size)
 	e.sent++
 	e.sentBytes += uint64(p.size)
-	if e.sw != nil {
-		e.sw.left(p)
+	if in := p.ingress; in != nil {
+		in.sw.left(in, p)
+		p.ingress = nil
 	}
 	arrival := e.busyUntil + e.delay
 	if e.tap != nil {
@@ -174,7 +180,7 @@ func (e *egress) transmit(p *packet) {
 		e.fault.transmit(e, arrival, p)
 		return
 	}
-	n.send(arrival, e.peer.shard, e.peer, p)
+	n.send(arrival, e.there, e.peer, p)
 }
 
 // hear obeys a PFC frame from the peer.
@@ -182,14 +188,17 @@ func (e *egress) hear(p *packet) {
 	bit := uint8(1) << p.priority
 	now := e.node.shard.now
 	switch {
-	case p.pause == pauseOff && e.paused&bit == 0:
+	case p.pause == pauseOff && e.paused&bit == 0 && !e.letsGo(bit):
 		e.paused |= bit
 		e.pausedAt[p.priority] = now
 		e.pauses++
+		e.watch(p.priority)
 	case p.pause == pauseOn && e.paused&bit != 0:
 		e.paused &^= bit
 		e.pausedFor += now - e.pausedAt[p.priority]
 		e.start()
+	case p.pause == pauseOn:
+		e.takeBack(p.priority)
 	}
 }
 
@@ -203,12 +212,15 @@ func (e *egress) queued() (bytes int) {
 
 // control sends a PFC frame to the peer, ahead of everything.
 func (e *egress) control(kind pauseFrame, priority uint8) {
+	if e.rare != nil && e.rare.spoil != nil && e.rare.spoil(kind) {
+		return
+	}
 	n := e.node
 	p := n.shard.pool.take()
 	p.pause, p.priority, p.size = kind, priority, pauseFrameSize
 	// The frame waits for the packet on the link to end, and for nothing else.
 	start := max(n.shard.now, e.busyUntil)
-	n.send(start+e.serialisation(p.size)+e.delay, e.peer.shard, e.peer, p)
+	n.send(start+e.serialisation(p.size)+e.delay, e.there, e.peer, p)
 }
 
 // pauseFrameSize is the smallest Ethernet frame with its preamble and gap.

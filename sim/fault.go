@@ -69,7 +69,9 @@ func (n *Network) Impair(at Time, link string, direction Direction, i Impairment
 		lanes = lanes[1:]
 	}
 	for _, lane := range lanes {
-		f := newFault(i, n.cfg.Seed, lane)
+		// Each impairment draws numbers of its own, or the second of a flapping
+		// link would lose the same packets as the first.
+		f := newFault(i, n.cfg.Seed^mix(uint64(at)), lane)
 		lane.node.at(max(at, lane.node.now()), call(func() { lane.impair(f) }), nil)
 	}
 	return nil
@@ -93,6 +95,7 @@ type fault struct {
 	dice                                   dice
 	passed                                 int
 	bad                                    bool
+	discard                                uint8 // priorities that the watchdog drops
 	lost, damaged, doubled                 uint64
 }
 
@@ -113,7 +116,7 @@ func newFault(i Impairment, seed uint64, lane *egress) *fault {
 func (e *egress) impair(f *fault) {
 	old := e.fault
 	if old != nil {
-		f.lost, f.damaged, f.doubled = old.lost, old.damaged, old.doubled
+		f.lost, f.damaged, f.doubled, f.discard = old.lost, old.damaged, old.doubled, old.discard
 	}
 	e.fault = f
 	rate := f.Rate
@@ -127,7 +130,7 @@ func (e *egress) impair(f *fault) {
 func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 	n := e.node
 	concerned := f.concerns(p)
-	if f.Down || concerned && f.loses() {
+	if f.Down || f.discard&(1<<p.priority) != 0 || concerned && f.loses() {
 		f.lost++
 		n.shard.pool.put(p)
 		return
@@ -140,10 +143,10 @@ func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 	if f.Jitter > 0 {
 		arrival += Time(f.dice.roll() % uint64(f.Jitter))
 	}
-	n.send(arrival, e.peer.shard, e.peer, p)
+	n.send(arrival, e.there, e.peer, p)
 	if concerned && f.duplicate != 0 && f.dice.happens(f.duplicate) {
 		f.doubled++
-		n.send(arrival+Nanosecond, e.peer.shard, e.peer, n.shard.pool.copyOf(p))
+		n.send(arrival+Nanosecond, e.there, e.peer, n.shard.pool.copyOf(p))
 	}
 }
 

@@ -2,14 +2,15 @@ package sim
 
 // ingress is the receiving half of a port.
 type ingress struct {
-	shard *shard
+	sw    *fabricSwitch // whose it is, or
+	host  *host
 	twin  *egress // the sending half of the same port
-	host  *host   // whose it is, or
-	sw    *fabricSwitch
+	shard *shard
 
 	buffered [priorities]int32 // bytes in the switch's buffer that came this way
 	stopped  uint8             // priorities for which XOFF was sent
 	offs     uint64            // XOFF frames sent
+	_        [48]byte          // up to a multiple of a cache line
 }
 
 // act is the arrival of a packet.

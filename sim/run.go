@@ -5,12 +5,22 @@ package sim
 func (n *Network) Run(end Time) bool {
 	n.running = true
 	defer func() { n.running = false }()
+	left := false
 	if len(n.shards) == 1 {
 		n.shards[0].run(end)
-		n.end = end
-		return n.shards[0].events.peek() != never
+		left = n.shards[0].events.peek() != never
+	} else {
+		left = n.runParallel(end)
 	}
-	return n.runParallel(end)
+	// What a program does next happens at the end of the run, and not when the
+	// last event before it happened.
+	if end != never {
+		n.end = end
+		for _, s := range n.shards {
+			s.now = max(s.now, end)
+		}
+	}
+	return left
 }
 
 // step lets one event happen, and answers whether there was one. Called from

@@ -34,6 +34,9 @@ type PFC struct {
 	Hysteresis int
 	// Lossless are the priorities, as bits, that PFC covers; 0: all.
 	Lossless uint8
+	// Watchdog is how long a queue may be stopped before that is reported (see
+	// Storms) and its packets are dropped until XON; 0: for ever.
+	Watchdog Time
 }
 
 // fabricSwitch forwards packets.
@@ -105,9 +108,8 @@ func (s *fabricSwitch) admits(q *queue, p *packet) bool {
 }
 
 // left takes a packet out of the accounts: its transmission begins.
-func (s *fabricSwitch) left(p *packet) {
+func (s *fabricSwitch) left(in *ingress, p *packet) {
 	s.used -= p.size
-	in := p.ingress
 	in.buffered[p.priority] -= p.size
 	if in.stopped&(1<<p.priority) != 0 {
 		s.resumeIfDrained(in, p.priority)
@@ -119,11 +121,14 @@ func (c *PFC) covers(priority uint8) bool {
 }
 
 // threshold is how many bytes one port and priority may have in the buffer.
-func (s *fabricSwitch) threshold() int32 {
+func (s *fabricSwitch) threshold() int32 { return s.thresholdAt(s.used) }
+
+// thresholdAt is the threshold when the buffer holds a number of bytes.
+func (s *fabricSwitch) thresholdAt(used int32) int32 {
 	if s.cfg.PFC.XOFF > 0 {
 		return int32(s.cfg.PFC.XOFF)
 	}
-	return max(0, s.buffer-s.used) >> s.cfg.PFC.Shift
+	return max(0, s.buffer-used) >> s.cfg.PFC.Shift
 }
 
 // stopIfFull sends XOFF to whoever fills the buffer.

@@ -6,7 +6,7 @@ func (c *SwitchConfig) check() error {
 	if c.Buffer < 1<<14 || c.Buffer >= 1<<31 {
 		return fmt.Errorf("%w: a buffer of %d bytes, must be 16 KiB to 2 GiB", ErrConfig, c.Buffer)
 	}
-	if c.PFC.Headroom < 0 || c.PFC.XOFF < 0 || c.PFC.Hysteresis < 0 {
+	if c.PFC.Headroom < 0 || c.PFC.XOFF < 0 || c.PFC.Hysteresis < 0 || c.PFC.Watchdog < 0 {
 		return fmt.Errorf("%w: PFC thresholds must not be negative", ErrConfig)
 	}
 	if len(c.Weights) > priorities {

@@ -22,9 +22,12 @@ func (h *host) load(p *packet) {
 }
 
 // icrc computes the check value over the first n bytes and the addresses.
-func (p *packet) icrc(n int) uint32 {
-	prefix := wire.ICRCPrefix4(hostAddr(int(p.src)).As4(), hostAddr(int(p.dst)).As4(), p.sport, roceUDPPort, n+wire.ICRCLen, p.identification())
-	return prefix.Whole(p.bytes[:n]).Sum()
+func (p *packet) icrc(n int) uint32 { return p.icrcOf(p.bytes[:n]) }
+
+// icrcOf computes the check value that the packet has with these bytes.
+func (p *packet) icrcOf(b []byte) uint32 {
+	prefix := wire.ICRCPrefix4(hostAddr(int(p.src)).As4(), hostAddr(int(p.dst)).As4(), p.sport, roceUDPPort, len(b)+wire.ICRCLen, p.identification())
+	return prefix.Whole(b).Sum()
 }
 
 // identification is the IP identification that the ICRC covers.

@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnbalanced means that the books of the fabric do not add up: a packet was
+// lost without being counted, or used twice. It is a bug of the simulator.
+var ErrUnbalanced = errors.New("sim: the books do not add up")
+
+// ErrLeftover means that a network in which nothing is left to happen still
+// holds packets, or still has a sender stopped. It is a bug of the simulator.
+var ErrLeftover = errors.New("sim: something is left over")
+
+// Audit checks the books of the whole fabric: every packet is in a pool, in a
+// queue or on a link; every link has carried what entered it, but for what its
+// faults lost; and the buffer of each switch is charged with exactly the packets
+// that wait in its queues. It may be called whenever the simulation rests, and
+// costs as much as there are packets.
+func (n *Network) Audit() error {
+	b := n.takeStock()
+	if out := b.made - b.pooled; out != b.queued+b.onLinks+b.pauses {
+		return fmt.Errorf("%w: %d packets are out of the pools, but %d queue, %d are on links and %d are PFC frames", ErrUnbalanced, out, b.queued, b.onLinks, b.pauses)
+	}
+	if b.entered-b.lost != b.arrived+uint64(b.onLinks) {
+		return fmt.Errorf("%w: %d packets entered links, %d were lost, %d arrived and %d are on their way", ErrUnbalanced, b.entered, b.lost, b.arrived, b.onLinks)
+	}
+	for _, s := range n.switches {
+		if s == nil {
+			continue
+		}
+		if err := s.audit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AuditEnd checks, beyond Audit, that nothing is left over: no packet outside the
+// pools, no byte in a buffer and, unless a storm stopped it, no sender stopped.
+func (n *Network) AuditEnd() error {
+	if err := n.Audit(); err != nil {
+		return err
+	}
+	if b := n.takeStock(); b.made != b.pooled {
+		return fmt.Errorf("%w: %d packets queue, %d are on links and %d are PFC frames", ErrLeftover, b.queued, b.onLinks, b.pauses)
+	}
+	for _, lane := range n.lanes {
+		if lane.paused != 0 && lane.peer.sw != nil {
+			return fmt.Errorf("%w: %s is stopped in the priorities %08b", ErrLeftover, lane.name, lane.paused)
+		}
+	}
+	return nil
+}
+
+// stock counts where the packets of a network are, and where they have been.
+type stock struct {
+	made, pooled, queued, onLinks, pauses int
+	entered, lost, arrived                uint64
+}
+
+func (n *Network) takeStock() (b stock) {
+	for _, s := range n.shards {
+		b.made += s.pool.made
+		b.arrived += s.hops
+		for p := s.pool.free; p != nil; p = p.next {
+			b.pooled++
+		}
+	}
+	n.eachPending(func(e *event) {
+		switch {
+		case e.p == nil:
+		case e.p.pause != noPause:
+			b.pauses++
+		default:
+			b.onLinks++
+		}
+	})
+	for _, lane := range n.lanes {
+		b.entered += lane.sent
+		if f := lane.fault; f != nil {
+			b.entered += f.doubled
+			b.lost += f.lost
+		}
+		for i := range lane.queues {
+			for p := lane.queues[i].head; p != nil; p = p.next {
+				b.queued++
+			}
+		}
+	}
+	return b
+}
+
+// audit checks the accounts of a switch against its queues.
+func (s *fabricSwitch) audit() error {
+	used := int32(0)
+	buffered := map[*ingress]*[priorities]int32{}
+	for _, in := range s.ins {
+		buffered[in] = &[priorities]int32{}
+	}
+	for _, port := range s.ports {
+		for priority := range port.queues {
+			q := &port.queues[priority]
+			bytes := int32(0)
+			for p := q.head; p != nil; p = p.next {
+				bytes += p.size
+				account := buffered[p.ingress]
+				if account == nil {
+					return fmt.Errorf("%w: switch %s queues a packet that came by no port of its own", ErrUnbalanced, s.name)
+				}
+				account[priority] += p.size
+			}
+			if bytes != q.bytes {
+				return fmt.Errorf("%w: a queue of %s holds %d bytes and says %d", ErrUnbalanced, port.name, bytes, q.bytes)
+			}
+			used += bytes
+		}
+	}
+	if used != s.used {
+		return fmt.Errorf("%w: switch %s holds %d bytes and says %d", ErrUnbalanced, s.name, used, s.used)
+	}
+	for _, in := range s.ins {
+		if *buffered[in] != in.buffered {
+			return fmt.Errorf("%w: switch %s holds %v bytes of the peer of %s and says %v", ErrUnbalanced, s.name, *buffered[in], in.twin.name, in.buffered)
+		}
+	}
+	return nil
+}

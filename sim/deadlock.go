@@ -1,0 +1,99 @@
+package sim
+
+// A PFC deadlock is a circle of switches in which each waits for the next to
+// drain ("RDMA over commodity Ethernet at scale", SIGCOMM '16, §4.2). Nothing in
+// it will ever move again, so it can be told from congestion at one glance, and
+// needs no timeout to be found.
+
+// wait is a stopped queue: one priority of one egress.
+type wait struct {
+	lane     *egress
+	priority uint8
+}
+
+// Deadlock answers the circle of a PFC deadlock, as the link directions that wait
+// for each other (named as in LinkResult), or nil if there is none. It may be
+// called whenever the simulation rests.
+//
+// A stopped queue moves again when the switch that stopped it has sent enough of
+// what it holds from there. Queues that can still send will do so; a queue is
+// stuck if what the next switch holds of its packets in stuck queues is by itself
+// enough to keep it stopped. That is a circular definition, whose largest
+// solution is the deadlock.
+func (n *Network) Deadlock() []string {
+	stuck := map[wait]bool{}
+	for _, lane := range n.lanes {
+		for p := range uint8(priorities) {
+			if lane.paused&(1<<p) != 0 && lane.peer.sw != nil {
+				stuck[wait{lane, p}] = true
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, lane := range n.lanes {
+			for p := range uint8(priorities) {
+				if w := (wait{lane, p}); stuck[w] && !w.staysStopped(stuck) {
+					delete(stuck, w)
+					changed = true
+				}
+			}
+		}
+	}
+	for _, lane := range n.lanes {
+		for p := range uint8(priorities) {
+			if w := (wait{lane, p}); stuck[w] {
+				return w.circle(stuck)
+			}
+		}
+	}
+	return nil
+}
+
+// staysStopped says whether the stuck queues of the next switch hold enough of
+// what came from here to keep it from sending XON.
+func (w wait) staysStopped(stuck map[wait]bool) bool {
+	sw := w.lane.peer.sw
+	mine, used := int32(0), int32(0)
+	for _, port := range sw.ports {
+		for p := range uint8(priorities) {
+			if !stuck[wait{port, p}] {
+				continue
+			}
+			used += port.queues[p].bytes
+			if p == w.priority {
+				mine += port.queues[p].cameBy(w.lane.peer)
+			}
+		}
+	}
+	return mine > 0 && mine > sw.thresholdAt(used)-int32(sw.cfg.PFC.Hysteresis)
+}
+
+// cameBy is how many bytes of a queue came into the switch by one port.
+func (q *queue) cameBy(in *ingress) (bytes int32) {
+	for p := q.head; p != nil; p = p.next {
+		if p.ingress == in {
+			bytes += p.size
+		}
+	}
+	return bytes
+}
+
+// circle follows the waiting from one stuck queue until it comes back to itself.
+func (w wait) circle(stuck map[wait]bool) (names []string) {
+	place := map[wait]int{}
+	for {
+		if first, seen := place[w]; seen {
+			return names[first:]
+		}
+		place[w] = len(names)
+		names = append(names, w.lane.name)
+		for _, port := range w.lane.peer.sw.ports {
+			next := wait{port, w.priority}
+			if stuck[next] && port.queues[w.priority].cameBy(w.lane.peer) > 0 {
+				w = next
+				break
+			}
+		}
+	}
+}

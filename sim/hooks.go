@@ -1,0 +1,25 @@
+package sim
+
+import (
+	"github.com/braid-rdma/braid/sim/internal/hook"
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
+
+func init() {
+	hook.Decorate = func(network any, host int, number uint32, layer func(transport.QP) transport.QP) {
+		c := network.(*Network).hosts[host].conns.find(wire.QPN(number))
+		c.qp = layer(c.qp)
+	}
+	hook.LoseResume = func(network any, count int) {
+		n := network.(*Network)
+		for _, lane := range n.lanes {
+			lane.extras().spoil = func(kind pauseFrame) bool {
+				if kind == pauseOn {
+					count--
+				}
+				return kind == pauseOn && count == 0
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package sim
+
+import "fmt"
+
+// At lets f happen at a host at an instant: a program's part in a script. f may
+// use the verbs objects of that host, and no others where several workers run.
+func (n *Network) At(t Time, host int, f func()) error {
+	if host < 0 || host >= len(n.hosts) {
+		return fmt.Errorf("%w: there is no host %d of %d", ErrConfig, host, len(n.hosts))
+	}
+	h := n.hosts[host]
+	h.at(max(t, h.now()), call(f), nil)
+	return nil
+}
+
+// PauseStorm makes a host's NICs stop their switch in one priority, as a broken
+// NIC does that no longer drains its receive buffer: from an instant on for a
+// duration, or for ever if that is zero.
+func (n *Network) PauseStorm(at Time, host int, priority int, duration Time) error {
+	switch {
+	case host < 0 || host >= len(n.hosts):
+		return fmt.Errorf("%w: there is no host %d of %d", ErrConfig, host, len(n.hosts))
+	case priority < 0 || priority >= priorities:
+		return fmt.Errorf("%w: priority %d, must be 0 to %d", ErrConfig, priority, priorities-1)
+	case duration < 0:
+		return fmt.Errorf("%w: a storm of %v", ErrConfig, duration)
+	}
+	h := n.hosts[host]
+	start := max(at, h.now())
+	signal := func(t Time, kind pauseFrame) {
+		h.at(t, call(func() {
+			for _, nic := range h.nics {
+				nic.control(kind, uint8(priority))
+			}
+		}), nil)
+	}
+	signal(start, pauseOff)
+	if duration > 0 {
+		signal(start+duration, pauseOn)
+	}
+	return nil
+}
