@@ -156,6 +156,7 @@ func (c *calendar) openNextDay() bool {
 	}
 	prefetchEvents(c.today)
 	sortEvents(c.today)
+	warm(c.today)
 	return true
 }
 

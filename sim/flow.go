@@ -106,8 +106,8 @@ func (f *flow) connect() (l lane, err error) {
 	if l.peer, err = f.to.pd.CreateQP(o); err != nil {
 		return l, err
 	}
-	f.watch(f.from, l.qp)
-	f.watch(f.to, l.peer)
+	a, b := f.watch(f.from, l.qp), f.watch(f.to, l.peer)
+	a.peer, b.peer = b, a
 	if err = l.peer.Prepare(); err != nil {
 		return l, err
 	}
@@ -117,10 +117,11 @@ func (f *flow) connect() (l lane, err error) {
 	return l, l.peer.Connect(l.qp.Params())
 }
 
-func (f *flow) watch(s *site, qp *verbs.QP) {
+func (f *flow) watch(s *site, qp *verbs.QP) *conn {
 	c := s.host.conns.find(qp.Number())
 	c.priority = f.priority()
 	c.onDone = func() { f.traffic.drain(s) }
+	return c
 }
 
 func (f *flow) priority() uint8 {

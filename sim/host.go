@@ -39,6 +39,8 @@ type host struct {
 // conn is an attached queue pair.
 type conn struct {
 	qp       transport.QP
+	number   wire.QPN
+	peer     *conn // the other end, where it is known
 	sink     verbs.Sink
 	host     *host
 	remote   int32 // host number; -1: datagrams, or not connected
@@ -127,6 +129,7 @@ func (h *host) address(c *conn, p *packet) {
 	p.from = h
 	p.priority = c.priority
 	p.dst = c.remote
+	p.to = c.peer
 	p.src = int32(h.number)
 	p.sport = c.sport
 	if c.multi {
@@ -181,7 +184,10 @@ func (h *host) accept(p *packet) *conn {
 	if h.net.cfg.Wire && !h.parse(p) {
 		return nil
 	}
-	c := h.conns.find(p.DestQP)
+	c := p.to
+	if c == nil || c.number != p.DestQP || c.host != h || c.dead {
+		c = h.conns.find(p.DestQP)
+	}
 	if c == nil || c.remote >= 0 && int(c.remote) != p.from.number {
 		h.unknown++
 		return nil
@@ -242,7 +248,7 @@ func (t *connTable) find(n wire.QPN) *conn {
 	mask := len(t.slots) - 1
 	for i := int(n) & mask; ; i = (i + 1) & mask {
 		c := t.slots[i]
-		if c == nil || c.qp.Number() == n {
+		if c == nil || c.number == n {
 			return c
 		}
 	}
@@ -264,7 +270,7 @@ func (t *connTable) add(c *conn) {
 
 func (t *connTable) place(c *conn) {
 	mask := len(t.slots) - 1
-	i := int(c.qp.Number()) & mask
+	i := int(c.number) & mask
 	for t.slots[i] != nil {
 		i = (i + 1) & mask
 	}

@@ -12,6 +12,7 @@ type packet struct {
 	next     *packet  // in a queue, or in the pool
 	ingress  *ingress // of the switch where it waits, for PFC's accounts
 	from     *host    // where it began
+	to       *conn    // which it is for, if the sender knows; the receiver checks it
 	src, dst int32    // host numbers
 	size     int32    // bytes on the link, with framing
 	sport    uint16
@@ -20,7 +21,7 @@ type packet struct {
 	marked   bool // ECN: congestion experienced
 	corrupt  bool // a link has damaged it: its ICRC is wrong
 	hops     uint8
-	_        [17]byte // up to a cache line
+	_        [9]byte // up to a cache line
 
 	transport.Packet
 

@@ -27,3 +27,15 @@ next:
 
 done:
 	RET
+
+// func prefetchLines(p unsafe.Pointer, lines int)
+TEXT ·prefetchLines(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), SI
+	MOVQ lines+8(FP), CX
+
+line:
+	PREFETCHT0 (SI)
+	ADDQ       $64, SI
+	DECQ       CX
+	JNZ        line
+	RET

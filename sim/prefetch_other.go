@@ -2,5 +2,8 @@
 
 package sim
 
-// prefetchEvents does nothing where there is no machine code for it.
-func prefetchEvents([]event) {}
+import "unsafe"
+
+// prefetchEvents and prefetchLines do nothing where there is no machine code for them.
+func prefetchEvents([]event)            {}
+func prefetchLines(unsafe.Pointer, int) {}

@@ -14,6 +14,10 @@ type memoryTable struct {
 	regions map[uint32]*MR // by local key; every registered region
 	remote  map[uint32]*MR // by remote key; without those that are invalidated
 	bytes   uint64
+	// recent is what recentKey led to last: a stream of packets names one key. Who
+	// changes remote forgets it.
+	recent    *MR
+	recentKey uint32
 }
 
 var _ transport.Memory = (*memoryTable)(nil)
@@ -31,7 +35,11 @@ func (t *memoryTable) Resolve(pd transport.PD, rkey uint32, va uint64, length ui
 		// The specification has the key of a request of no bytes not checked.
 		return transport.Span{Region: &nothing}, true
 	}
-	m := t.remote[rkey]
+	m := t.recent
+	if m == nil || t.recentKey != rkey {
+		m = t.remote[rkey]
+		t.recent, t.recentKey = m, rkey
+	}
 	if m == nil || m.region.PD != pd || m.region.Access&want != want {
 		return transport.Span{}, false
 	}
@@ -45,6 +53,12 @@ func (t *memoryTable) Resolve(pd transport.PD, rkey uint32, va uint64, length ui
 		return transport.Span{}, false
 	}
 	return transport.Span{Region: r, Offset: offset, Length: length}, true
+}
+
+// drop makes a remote key unknown.
+func (t *memoryTable) drop(rkey uint32) {
+	delete(t.remote, rkey)
+	t.recent = nil
 }
 
 // Atomic implements transport.Memory. The bytes are a number in the order of
@@ -78,7 +92,7 @@ func (t *memoryTable) Invalidate(pd transport.PD, rkey uint32) bool {
 	if m == nil || m.region.PD != pd || m.region.Access&RemoteInvalidate == 0 {
 		return false
 	}
-	delete(t.remote, rkey)
+	t.drop(rkey)
 	return true
 }
 

@@ -122,7 +122,7 @@ func (m *MR) Rekey() (uint32, error) {
 func (m *MR) rekeyLocked() {
 	t := &m.pd.device.memory
 	if t.remote[m.region.RKey] == m {
-		delete(t.remote, m.region.RKey)
+		t.drop(m.region.RKey)
 	}
 	m.region.RKey = t.freeKey(m.pd.device.engine)
 	t.remote[m.region.RKey] = m
@@ -151,7 +151,7 @@ func (m *MR) deregisterLocked() {
 	t := &m.pd.device.memory
 	delete(t.regions, m.region.LKey)
 	if t.remote[m.region.RKey] == m {
-		delete(t.remote, m.region.RKey)
+		t.drop(m.region.RKey)
 	}
 	t.bytes -= m.region.Length
 }

@@ -1,0 +1,163 @@
+package fuzz
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// checkSent checks a completion of the send queue: once, in order, with the right
+// status (P2), and not before its effect (P3).
+func (e *end) checkSent(c *verbs.Completion) {
+	index := int(c.WRID & idIndex)
+	if index < e.completed || index >= e.posted {
+		e.fail("request %d completes when %d have completed and %d are posted", index, e.completed, e.posted)
+	}
+	for _, q := range e.ops[e.completed:index] {
+		if e.signals(q) || e.failed {
+			e.fail("request %d completes before request %d", index, q.index)
+		}
+		e.checkEffect(q)
+		q.ended = true
+	}
+	e.completed = index + 1
+	o := e.ops[index]
+	o.ended = true
+	if c.Op != o.kind {
+		e.fail("request %d is a %v and completes as %v", index, o.kind, c.Op)
+	}
+	if c.Status != transport.Success {
+		e.checkFailed(o, c)
+		return
+	}
+	if e.failed {
+		e.fail("request %d completes well after another has failed", index)
+	}
+	if !e.signals(o) || int(c.Bytes) != o.length {
+		e.fail("request %d of %d bytes completes with %d, signaled %v", index, o.length, c.Bytes, e.signals(o))
+	}
+	e.checkEffect(o)
+	e.pump()
+}
+
+// checkFailed checks that a failure is one that the faults explain: the retries
+// run out, and everything behind is flushed.
+func (e *end) checkFailed(o *operation, c *verbs.Completion) {
+	o.failed = true
+	want := transport.WRFlushErr
+	if !e.failed {
+		e.failed = true
+		want = transport.RetryExcErr
+		if !e.w.sc.harsh() && !e.peer().failed {
+			e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, c.Status)
+		}
+	}
+	if c.Status != want {
+		e.fail("%v %d: %v, want %v", o.kind, o.index, c.Status, want)
+	}
+}
+
+// checkEffect checks that what has completed has happened.
+func (e *end) checkEffect(o *operation) {
+	if o.isAtomic() {
+		if v := binary.NativeEndian.Uint64(e.sink.at(o.target, 8)); v != o.original {
+			e.fail("%v %d answered %#x, want %#x", o.kind, o.index, v, o.original)
+		}
+		return
+	}
+	if o.takesReceive() && o.message >= e.peer().recvPosted {
+		e.fail("%v %d completed without a receive", o.kind, o.index)
+	}
+	if got, want := e.result(o); !bytes.Equal(got, want) {
+		e.fail("%v %d has completed, but %d of its %d bytes are placed, or they differ", o.kind, o.index, o.placed, o.length)
+	}
+}
+
+// result answers the bytes at the target of an operation, and what they must be.
+func (e *end) result(o *operation) (got, want []byte) {
+	p := e.peer()
+	switch {
+	case o.kind == verbs.OpRead:
+		return e.sink.at(o.target, o.length), p.window.at(o.remote, o.length)
+	case o.isSend():
+		return p.sink.at(o.target, o.length), e.source.at(o.source, o.length)
+	}
+	return p.window.at(o.target, o.length), e.source.at(o.source, o.length)
+}
+
+// checkReceived checks a completion of the receive queue.
+func (e *end) checkReceived(c *verbs.Completion) {
+	index := int(c.WRID & idIndex)
+	if index != e.recvDone || e.recvDone >= e.recvPosted {
+		e.fail("receive %d completes, expected %d of %d", index, e.recvDone, e.recvPosted)
+	}
+	e.recvDone++
+	if c.Status != transport.Success {
+		if c.Status != transport.WRFlushErr || e.qp.State() != verbs.Err {
+			e.fail("receive %d: %v in state %v", index, c.Status, e.qp.State())
+		}
+		return
+	}
+	o := e.recvs[index]
+	want := verbs.Completion{WRID: c.WRID, Op: verbs.OpRecv, QPN: e.qp.Number(), Bytes: uint32(o.length), Solicited: o.flags&verbs.Solicited != 0}
+	if o.kind == verbs.OpWriteImm {
+		want.Op = verbs.OpRecvWriteImm
+	}
+	if o.kind != verbs.OpSend {
+		want.HasImm, want.Imm = true, o.imm
+	}
+	if *c != want {
+		e.fail("receive %d: %+v, want %+v", index, *c, want)
+	}
+	p := e.peer()
+	for _, q := range p.ops[:o.index] {
+		if !q.awaitsResponse() && q.placed < q.length {
+			e.fail("receive %d is delivered when %v %d before it has %d of %d bytes", index, q.kind, q.index, q.placed, q.length)
+		}
+	}
+	if got, want := p.result(o); !bytes.Equal(got, want) {
+		e.fail("receive %d has %d of %d bytes, or they differ", index, o.placed, o.length)
+	}
+	e.w.later(e.host, e.lately, e.postReceive)
+}
+
+// checkMemory checks, at the end, every byte of the memory of an end (P1).
+func (e *end) checkMemory() {
+	for _, m := range []struct {
+		name string
+		*memory
+	}{{"source", &e.source}, {"sink", &e.sink}, {"window", &e.window}} {
+		if at := m.untouched(); at >= 0 {
+			e.fail("the %s of %d bytes was changed at offset %d, where nobody has business", m.name, m.size, at)
+		}
+	}
+	p := e.peer()
+	for _, o := range p.ops {
+		if o.ended && !o.failed && !o.isAtomic() {
+			p.checkEffect(o)
+		}
+		if o.isSend() {
+			rest := e.sink.at(o.target+o.length, o.spare)
+			if len(bytes.Trim(rest, string([]byte{guard}))) != 0 {
+				e.fail("the rest of the receive of %v %d was written", o.kind, o.index)
+			}
+		}
+	}
+	if v := binary.NativeEndian.Uint64(e.window.at(e.counter, 8)); !p.failed && v != e.value {
+		e.fail("after all atomics the number is %#x, want %#x", v, e.value)
+	}
+}
+
+// checkBooks checks that the counters of a queue pair add up (P6), where the
+// transport keeps a record of every transmission.
+func (e *end) checkBooks() {
+	info := e.qp.Query()
+	if info.Type != verbs.MP || !info.Options.MP.Selective {
+		return
+	}
+	if s := e.qp.Stats(); s.PacketsSent != s.Acknowledged+s.Lost+uint64(info.Flow.InFlight) {
+		e.fail("sent %d packets, but %d are acknowledged, %d lost and %d in flight", s.PacketsSent, s.Acknowledged, s.Lost, info.Flow.InFlight)
+	}
+}

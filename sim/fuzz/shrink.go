@@ -1,0 +1,166 @@
+package fuzz
+
+import "slices"
+
+// maxShrinkRuns bounds the work of Shrink.
+const maxShrinkRuns = 400
+
+// Shrink cuts a failing scenario down while it still breaks a promise, and
+// answers the smallest failure that it finds: fewer talks, fewer faults, fewer
+// and shorter operations, a plainer network. It is deterministic. What breaks may
+// be another promise than before; that is a bug as well.
+func Shrink(f *Failure) *Failure {
+	if f.sc.fabric == nil {
+		return f
+	}
+	s := &shrinker{best: f}
+	for improved := true; improved && s.runs < maxShrinkRuns; {
+		improved = s.dropTalks() || s.dropFaults() || s.dropOperations() || s.simplify()
+	}
+	return s.best
+}
+
+// shrinker looks for smaller scenarios that fail.
+type shrinker struct {
+	best *Failure
+	runs int
+}
+
+// try runs a changed copy of the best scenario and keeps it if it fails.
+func (s *shrinker) try(change func(*scenario) bool) bool {
+	if s.runs >= maxShrinkRuns {
+		return false
+	}
+	sc := s.best.sc.clone()
+	if !change(sc) {
+		return false
+	}
+	s.runs++
+	f := run(sc, s.best.plant)
+	if f == nil {
+		return false
+	}
+	f.plant, f.steps = s.best.plant, s.best.steps+1
+	s.best = f
+	return true
+}
+
+// clone copies what the shrinker changes.
+func (s *scenario) clone() *scenario {
+	c := *s
+	c.faults = slices.Clone(s.faults)
+	c.talks = slices.Clone(s.talks)
+	for i := range c.talks {
+		for side := range c.talks[i].ends {
+			e := &c.talks[i].ends[side]
+			e.ops = slices.Clone(e.ops)
+		}
+	}
+	return &c
+}
+
+func (s *shrinker) dropTalks() (improved bool) {
+	for i := len(s.best.sc.talks) - 1; i >= 0; i-- {
+		improved = s.try(func(c *scenario) bool {
+			c.talks = slices.Delete(c.talks, i, i+1)
+			return len(c.talks) > 0
+		}) || improved
+	}
+	return improved
+}
+
+func (s *shrinker) dropFaults() (improved bool) {
+	for i := len(s.best.sc.faults) - 1; i >= 0; i-- {
+		improved = s.try(func(c *scenario) bool {
+			c.faults = slices.Delete(c.faults, i, i+1)
+			return true
+		}) || improved
+	}
+	return improved
+}
+
+// dropOperations removes ever smaller runs of operations.
+func (s *shrinker) dropOperations() (improved bool) {
+	for t := range s.best.sc.talks {
+		for side := range 2 {
+			size := func() int { return len(s.best.sc.talks[t].ends[side].ops) }
+			for run := size(); run > 0; run /= 2 {
+				for at := size() - run; at >= 0; at -= run {
+					improved = s.try(func(c *scenario) bool {
+						e := &c.talks[t].ends[side]
+						if at+run > len(e.ops) {
+							return false
+						}
+						e.ops = slices.Delete(e.ops, at, at+run)
+						return true
+					}) || improved
+				}
+			}
+		}
+	}
+	return improved
+}
+
+// simplify takes away what makes a scenario hard to read.
+func (s *shrinker) simplify() (improved bool) {
+	changes := []func(*scenario) bool{
+		func(c *scenario) bool { was := c.config.Wire; c.config.Wire = false; return was },
+		func(c *scenario) bool {
+			was := c.config.Switch.Marking.Kmax
+			c.config.Switch.Marking.Kmin, c.config.Switch.Marking.Kmax = 0, 0
+			return was != 0
+		},
+		func(c *scenario) bool {
+			was := c.config.Switch.PFC.On
+			c.config.Switch.PFC.On = false
+			return was
+		},
+		func(c *scenario) bool {
+			was := c.config.Switch.Weights
+			c.config.Switch.Weights = nil
+			return was != nil
+		},
+		func(c *scenario) bool { return c.halveLengths() },
+		func(c *scenario) bool { return c.hasten() },
+	}
+	for _, change := range changes {
+		improved = s.try(change) || improved
+	}
+	return improved
+}
+
+// halveLengths makes messages shorter.
+func (s *scenario) halveLengths() (changed bool) {
+	for t := range s.talks {
+		for side := range s.talks[t].ends {
+			for i := range s.talks[t].ends[side].ops {
+				if o := &s.talks[t].ends[side].ops[i]; o.length > 16 {
+					o.length /= 2
+					changed = true
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// hasten lets programs think less and faults end sooner.
+func (s *scenario) hasten() (changed bool) {
+	for t := range s.talks {
+		for side := range s.talks[t].ends {
+			for i := range s.talks[t].ends[side].ops {
+				o := &s.talks[t].ends[side].ops[i]
+				changed = changed || o.thinking > 0
+				o.thinking = 0
+			}
+		}
+	}
+	for i := range s.faults {
+		f := &s.faults[i]
+		if f.until-f.from > 1000 {
+			f.until -= (f.until - f.from) / 2
+			changed = true
+		}
+	}
+	return changed
+}

@@ -1,0 +1,229 @@
+package fuzz
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/sim/internal/hook"
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// talk is a connection between two programs that ask operations of each other.
+type talk struct {
+	*talkSpec
+	w      *world
+	number int
+	ends   [2]*end
+}
+
+// end is one side of a talk: its queue pair, its memory, what it has asked and
+// what it has heard.
+type end struct {
+	*talk
+	side, host int
+	spec       *endSpec
+	qp         *verbs.QP
+	source     memory // what SEND and WRITE take
+	sink       memory // what receives, READs and atomics fill
+	window     memory // what the peer may reach
+	counter    int    // offset of the number in the window that the peer's atomics change
+	value      uint64 // that number, when all posted so far have run
+
+	ops       []*operation
+	posted    int
+	completed int
+	thinking  bool
+	failed    bool
+
+	recvs      []*operation // of the peer, that take a receive here
+	recvPosted int
+	recvDone   int
+}
+
+func (e *end) peer() *end { return e.ends[1-e.side] }
+
+// newTalk makes both ends and connects them.
+func newTalk(w *world, number int, spec *talkSpec) (*talk, error) {
+	t := &talk{talkSpec: spec, w: w, number: number}
+	r := rand.New(rand.NewPCG(w.sc.seed, uint64(number)))
+	for side := range t.ends {
+		t.ends[side] = &end{talk: t, side: side, host: spec.hosts[side], spec: &spec.ends[side]}
+	}
+	for _, e := range t.ends {
+		e.plan(r)
+	}
+	for _, e := range t.ends {
+		if err := e.open(r); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.connect()
+}
+
+// plan gives every operation its places in memory.
+func (e *end) plan(r *rand.Rand) {
+	p := e.peer()
+	p.counter = p.window.reserve(r, 8, 8, nil, e)
+	for i := range e.spec.ops {
+		o := &operation{opSpec: &e.spec.ops[i], index: i, message: -1}
+		e.ops = append(e.ops, o)
+		if o.awaitsResponse() {
+			o.target = e.sink.reserve(r, o.length, 8, o, e)
+			o.remote = p.counter
+			if o.kind == verbs.OpRead {
+				o.remote = p.window.reserve(r, o.length, 1, o, nil)
+			}
+			continue
+		}
+		o.source = e.source.reserve(r, o.length, 1, o, nil)
+		if o.takesReceive() {
+			o.message = len(p.recvs)
+			p.recvs = append(p.recvs, o)
+		}
+		if o.isSend() {
+			o.target = p.sink.reserve(r, o.length+o.spare, 1, o, e)
+		} else {
+			o.target = p.window.reserve(r, o.length, 1, o, e)
+		}
+	}
+}
+
+// open makes the memory and the queue pair of an end.
+func (e *end) open(r *rand.Rand) error {
+	h := e.w.hosts[e.host]
+	if err := e.source.allocate(h.pd, r, 0); err != nil {
+		return err
+	}
+	if err := e.sink.allocate(h.pd, r, verbs.LocalWrite); err != nil {
+		return err
+	}
+	if err := e.window.allocate(h.pd, r, verbs.LocalWrite|verbs.RemoteWrite|verbs.RemoteRead|verbs.RemoteAtomic); err != nil {
+		return err
+	}
+	e.value = binary.NativeEndian.Uint64(e.window.at(e.counter, 8))
+	o := e.talkSpec.qp
+	o.SendCQ, o.RecvDepth = h.cq, max(1, e.spec.receive)
+	var err error
+	if e.qp, err = h.pd.CreateQP(o); err != nil {
+		return err
+	}
+	hook.Decorate(e.w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP { return &observer{qp, e} })
+	return e.qp.Prepare()
+}
+
+func (t *talk) connect() error {
+	a, b := t.ends[0], t.ends[1]
+	if err := a.qp.Connect(b.qp.Params()); err != nil {
+		return err
+	}
+	if err := b.qp.Connect(a.qp.Params()); err != nil {
+		return err
+	}
+	for _, e := range t.ends {
+		for range min(e.spec.receive, len(e.recvs)) {
+			e.postReceive()
+		}
+		if err := e.w.net.At(t.start, e.host, e.pump); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pump posts operations while there is room for them.
+func (e *end) pump() {
+	for !e.thinking && !e.failed && e.posted < len(e.ops) && e.posted-e.completed < e.talkSpec.qp.SendDepth {
+		o := e.ops[e.posted]
+		if o.opSpec.thinking > 0 && !o.thought {
+			o.thought, e.thinking = true, true
+			e.w.later(e.host, o.opSpec.thinking, func() {
+				e.thinking = false
+				e.pump()
+			})
+			return
+		}
+		e.post(o)
+	}
+}
+
+// post hands one operation to the queue pair.
+func (e *end) post(o *operation) {
+	p := e.peer()
+	wr := verbs.SendWR{ID: e.id(o.index), Op: o.kind, Flags: o.flags &^ verbs.Signaled, Imm: o.imm, RKey: p.window.mr.RKey()}
+	if e.signals(o) {
+		wr.Flags |= verbs.Signaled
+	}
+	if o.awaitsResponse() {
+		wr.SGEs = []verbs.SGE{{MR: e.sink.mr, Offset: o.target, Length: o.length}}
+		wr.RemoteAddr = p.window.mr.Addr() + uint64(o.remote)
+	} else {
+		wr.SGEs = []verbs.SGE{{MR: e.source.mr, Offset: o.source, Length: o.length}}
+		wr.RemoteAddr = p.window.mr.Addr() + uint64(o.target)
+	}
+	if o.isAtomic() {
+		e.foresee(o, &wr)
+	}
+	if err := e.qp.PostSend(&wr); err != nil {
+		e.fail("post of %v %d refused: %v", o.kind, o.index, err)
+	}
+	e.posted++
+}
+
+// foresee computes what an atomic will find; only this end changes the number.
+func (e *end) foresee(o *operation, wr *verbs.SendWR) {
+	p := e.peer()
+	o.original = p.value
+	wr.SwapAdd, wr.Compare = o.addend, p.value
+	switch {
+	case o.kind == verbs.OpFetchAdd:
+		p.value += o.addend
+	case o.compare:
+		p.value = o.addend
+	default:
+		wr.Compare++ // does not match, changes nothing
+	}
+}
+
+// signals says whether an operation asks for a completion. Some must, or the
+// queue would never be known to have room again.
+func (e *end) signals(o *operation) bool {
+	every := max(1, e.talkSpec.qp.SendDepth/2)
+	return e.talkSpec.qp.SignalAll || o.flags&verbs.Signaled != 0 || (o.index+1)%every == 0 || o.index+1 == len(e.ops)
+}
+
+// A work request's ID names the talk, the side, the queue and the operation.
+const (
+	idTalkShift = 32
+	idSide      = 1 << 31
+	idReceive   = 1 << 30
+	idIndex     = idReceive - 1
+)
+
+func (e *end) id(index int) uint64 {
+	return uint64(e.number)<<idTalkShift | uint64(e.side)*idSide | uint64(index)
+}
+
+// postReceive offers memory for the next message of the peer.
+func (e *end) postReceive() {
+	if e.failed || e.recvPosted == len(e.recvs) {
+		return
+	}
+	o := e.recvs[e.recvPosted]
+	wr := verbs.RecvWR{ID: e.id(e.recvPosted) | idReceive}
+	if o.isSend() {
+		wr.SGEs = []verbs.SGE{{MR: e.sink.mr, Offset: o.target, Length: o.length + o.spare}}
+	}
+	if err := e.qp.PostRecv(&wr); err != nil {
+		e.fail("receive %d refused: %v", e.recvPosted, err)
+	}
+	e.recvPosted++
+}
+
+// finished says whether nothing more is to come.
+func (e *end) finished() bool {
+	if e.failed {
+		return e.completed == e.posted
+	}
+	return e.completed == len(e.ops) && (e.recvDone == len(e.recvs) || e.peer().failed)
+}

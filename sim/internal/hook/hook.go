@@ -1,0 +1,23 @@
+// Package hook lets the fuzzer of the simulator look, and reach, inside a
+// simulation.
+//
+// # The flow
+//
+//	sim (init) ──> fills in the hooks ──> sim/fuzz calls them with a Network
+//
+// The fuzzer puts a layer around queue pairs to see every payload that is placed,
+// and its tests plant bugs there to show that they are found. None of it belongs
+// in the programming interface of the simulator, so it is behind an internal
+// package; the network is passed as any because sim imports this package.
+package hook
+
+import "github.com/braid-rdma/braid/transport"
+
+var (
+	// Decorate puts a layer between the engine of a host and one of its queue
+	// pairs. Posts do not pass through it; packets, timers and completions do.
+	Decorate func(network any, host int, number uint32, layer func(transport.QP) transport.QP)
+
+	// LoseResume makes a host's switch lose the count-th XON frame that it sends.
+	LoseResume func(network any, count int)
+)
