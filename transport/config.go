@@ -22,6 +22,7 @@ type Config struct {
 	Memory     Memory
 	Rand       *rand.Rand // seeded by the engine; not shared with another queue pair
 	MP         MPOptions  // MP only
+	RC         RCOptions  // RC only
 }
 
 // Attr is what Modify sets.

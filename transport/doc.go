@@ -13,6 +13,16 @@
 //	PostRecv ──> receive queue                                 │
 //	completions <── PollCompletion <── HandlePacket <──────────┘
 //
+// # What can be exchanged
+//
+// Research happens at three seams. On an MP connection a PathPolicy chooses the
+// path of each packet (ACK clocking, single path, round robin, spray, flowlets,
+// penalties), and a CongestionControl owns the window (MP-RDMA's, DCTCP's, a
+// fixed one). On an RC connection a RateControl owns the sending rate (DCQCN).
+// MPOptions and RCOptions name them. Each is the choice of one end and does not
+// change the wire format; only the way in which RC recovers from losses must be
+// the same at both ends.
+//
 // # The caller's duties, in order
 //
 //  1. Tell what happened: HandlePacket for each packet that arrived for this

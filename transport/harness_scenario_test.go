@@ -12,6 +12,7 @@ type scenario struct {
 	seed      uint64
 	rc        bool // reliable connection, else multi-path
 	mp        MPOptions
+	rcOptions RCOptions
 	attr      [2]Attr
 	paths     int
 	links     [2][]linkSpec
@@ -95,6 +96,7 @@ func randomScenario(seed uint64) *scenario {
 	s.randomAttr(r)
 	s.randomLinks(r)
 	s.randomFaults(r)
+	s.randomBaseline(rand.New(rand.NewPCG(seed, 3)))
 	return s
 }
 
@@ -130,6 +132,23 @@ func randomOptions(r *rand.Rand) MPOptions {
 		o.MaxWindow, o.MaxWindowBytes = 64, 0
 	}
 	return o
+}
+
+// randomBaseline takes one of the competitors instead of our own mechanism, now
+// and then.
+func (s *scenario) randomBaseline(r *rand.Rand) {
+	if chance(r, 0.15) {
+		s.mp.Policy = oneOf(r, NewPenalty, NewFlowlet(0), NewFlowlet(50*Microsecond))
+	}
+	if chance(r, 0.15) {
+		s.mp.Control = NewDCTCP
+	}
+	if chance(r, 0.1) {
+		s.mp.Delta = s.mp.Slots // no control of the order
+	}
+	if chance(r, 0.3) {
+		s.rcOptions = oneOf(r, DCQCNAuthors(10e9), DCQCNHPCC(10e9), DCQCNHPCCPaper(1e9)).Options()
+	}
 }
 
 func (s *scenario) randomAttr(r *rand.Rand) {

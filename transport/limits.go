@@ -18,9 +18,12 @@ const (
 	// equal-cost paths of a datacenter, few enough for a table.
 	MaxPaths = 256
 	// MaxTrackingSlots bounds L, the packets that a receiver tracks out of
-	// order: half the range in which a 24-bit PSN can be compared is far above
-	// it, and the sender's record of a window of this size is 96 KiB.
-	MaxTrackingSlots = 4096
+	// order. It is far below half the range of 24-bit PSNs, and large enough to
+	// measure what happens without control of the order (MP-RDMA §5.2.1 saw 5324).
+	// Memory follows use: a bitmap of this size is 8 KiB, and takes none before
+	// packets come out of order; the records of a selective sender, 24 bytes each,
+	// grow with the packets in flight.
+	MaxTrackingSlots = 1 << 15
 	// MinMTU and MaxMTU bound the path MTU (IBTA: 256 to 4096).
 	MinMTU = 256
 	MaxMTU = 4096

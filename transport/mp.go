@@ -13,6 +13,7 @@ type MP struct {
 	opt     *MPOptions // of the configuration
 	timers  timers[mpTimer]
 	policy  PathPolicy
+	clocked Clocked // the policy, if it wants to know the time
 	control CongestionControl
 
 	out     outStream
@@ -67,6 +68,7 @@ func (m *MP) Options() MPOptions { return *m.opt }
 // SetPolicy swaps the path policy of a live connection.
 func (m *MP) SetPolicy(p PathPolicy) {
 	m.policy = p
+	m.clocked, _ = p.(Clocked)
 	if o, ok := p.(LoadObserver); ok && m.opt.Selective {
 		o.ObserveLoad(m.inFlightOn)
 	}

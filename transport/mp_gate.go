@@ -95,7 +95,10 @@ func (m *MP) spanOpen() bool {
 
 // nextPath asks the policy, unless it is time to probe: once per round trip,
 // with probability p, a packet goes to a random virtual path (§3.5).
-func (m *MP) nextPath() Path {
+func (m *MP) nextPath(now Time) Path {
+	if m.clocked != nil {
+		m.clocked.At(now)
+	}
 	p := m.policy.Next()
 	if m.probeNew {
 		m.probeNew = false
@@ -143,7 +146,7 @@ func (m *MP) sendNew(now Time, p *Packet) bool {
 	if m.awaitsItsFailure(s) {
 		return false
 	}
-	path := m.nextPath()
+	path := m.nextPath(now)
 	if !m.buildData(now, s, path, false, p) {
 		return false
 	}
@@ -158,7 +161,7 @@ func (m *MP) sendNew(now Time, p *Packet) bool {
 }
 
 func (m *MP) sendAgain(now Time, s seq, p *Packet) bool {
-	path := m.nextPath()
+	path := m.nextPath(now)
 	if !m.buildData(now, s, path, true, p) {
 		return false
 	}

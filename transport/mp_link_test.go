@@ -139,10 +139,11 @@ func TestMPNewPolicyKnowsRetiredPaths(t *testing.T) {
 	})
 }
 
-// The same operations with every policy and both controls.
+// The same operations with every policy and control. A transfer without gaps is
+// a single flowlet.
 func TestMPEveryPolicyTransfers(t *testing.T) {
 	for name, policy := range policies {
-		for _, control := range []func(*MPOptions) CongestionControl{NewMPWindow, NewFixedWindow} {
+		for _, control := range []func(*MPOptions) CongestionControl{NewMPWindow, NewFixedWindow, NewDCTCP} {
 			o := WireOptions()
 			o.Policy, o.Control = policy, control
 			l := newMPLink(t, o)
@@ -153,7 +154,7 @@ func TestMPEveryPolicyTransfers(t *testing.T) {
 					used++
 				}
 			}
-			if (name == "single") != (used == 1) {
+			if (name == "single" || name == "flowlet") != (used == 1) {
 				t.Errorf("%s used %d paths", name, used)
 			}
 		}

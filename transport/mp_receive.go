@@ -85,6 +85,9 @@ func (m *MP) duplicate(s seq, p *Packet) Verdict {
 // not touch the bitmap at all.
 func (m *MP) record(s seq, p *Packet) {
 	op := p.Opcode.Base()
+	if m.opt.ObserveDegree != nil {
+		m.opt.ObserveDegree(int(s - m.in.nxt))
+	}
 	needsAction := op.Ends() && (op.IsSend() || op.HasImm() || op == wire.ReadRequest || op.IsAtomic() || op.IsReadResponse() || op == wire.AtomicAcknowledge)
 	if s == m.in.nxt {
 		if needsAction && !m.deliver(m.tailOf(s, p)) {

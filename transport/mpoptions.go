@@ -11,7 +11,10 @@ import (
 type MPOptions struct {
 	// Slots is L, the packets that the receiver tracks from rcv_nxt on (§3.3.1).
 	Slots int
-	// Delta is the out-of-order degree that path selection aims at (§3.3.2).
+	// Delta is the out-of-order degree that path selection aims at (§3.3.2). With
+	// Delta = Slots there is no such control: of the packets that the receiver can
+	// track, no acknowledgement is that late. A synchronise operation then waits
+	// long too (§3.4), unless Alpha is zero.
 	Delta int
 	// ProbeProbability is p: the chance, once per round trip, that a packet
 	// tries a random virtual path (§3.5).
@@ -64,6 +67,12 @@ type MPOptions struct {
 	// InitialRTT stands in until the first measurement.
 	InitialRTT Time
 
+	// ObserveDegree, if not nil, hears the out-of-order degree of every packet that
+	// the receiver accepts: the difference between its sequence number and the
+	// expected one (MP-RDMA §1, footnote 3), zero in order. Counters keep the
+	// highest; percentiles are the business of who asks.
+	ObserveDegree func(degree int)
+
 	// Policy makes the path policy, Control the congestion control; nil: the
 	// paper's multi-path ACK clocking and ECN window.
 	Policy  func(paths int, o *MPOptions, r *rand.Rand) PathPolicy
@@ -75,7 +84,7 @@ type MPOptions struct {
 func PaperOptions() MPOptions {
 	return MPOptions{
 		Slots: 64, Delta: 32, ProbeProbability: 0.01, Alpha: 1,
-		InitialWindow: 16, MaxWindow: MaxTrackingSlots, Run: 1,
+		InitialWindow: 16, MaxWindow: 4096, Run: 1,
 		EarlyRetransmit: 1, MinRTO: Millisecond, InitialRTT: 100 * Microsecond,
 	}
 }

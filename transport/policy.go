@@ -37,6 +37,12 @@ type LoadObserver interface {
 	ObserveLoad(inFlight func(Path) int)
 }
 
+// Clocked is a policy that also wants to know the time: it is told when a
+// packet is about to be sent, before it is asked for the path.
+type Clocked interface {
+	At(now Time)
+}
+
 // CongestionControl owns the window: the second seam. Windows are in packets.
 type CongestionControl interface {
 	// OnAck hears of one acknowledged packet.

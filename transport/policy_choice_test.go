@@ -9,6 +9,7 @@ import (
 
 var policies = map[string]func(int, *MPOptions, *rand.Rand) PathPolicy{
 	"single": NewSinglePath, "round robin": NewRoundRobin, "spray": NewRandomSpray, "ACK clock": NewAckClock,
+	"flowlet": NewFlowlet(50 * Microsecond), "penalty": NewPenalty,
 }
 
 func policyWith(name string, paths, run int) PathPolicy {

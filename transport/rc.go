@@ -15,6 +15,7 @@ type RC struct {
 	resp   responder
 	timers timers[rcTimer]
 	cnp    congestionNotice
+	pacing rcPacing
 	turn   transmitTurn
 	led    bool // a request has gone before the acknowledgement that is due
 }
@@ -29,10 +30,15 @@ const (
 	rcAckTimer rcTimer = iota
 	// rcRNRTimer runs while the requester waits because the peer had no receive.
 	rcRNRTimer
+	// rcPaceTimer runs while a packet that is ready waits for its place in the rate.
+	rcPaceTimer
 )
 
 // NewRC makes a queue pair in state RESET.
 func NewRC(cfg Config) (*RC, error) {
+	if err := cfg.RC.check(); err != nil {
+		return nil, err
+	}
 	b, err := newBase(cfg)
 	if err != nil {
 		return nil, err
@@ -59,6 +65,9 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 	q.count.BytesReceived += uint64(p.Length)
 	if p.Opcode == wire.CNP {
 		q.count.CNPHandled++
+		if q.pacing.control != nil {
+			q.pacing.control.OnCNP(now)
+		}
 		return Done
 	}
 	if !isRC(p.Opcode) || p.PKey&pkeyMask != wire.DefaultPKey&pkeyMask {
@@ -67,7 +76,7 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 	}
 	if p.Marked {
 		q.count.ECNMarked++
-		q.cnp.want(now)
+		q.cnp.want(now, q.cfg.RC.cnpInterval())
 	}
 	if p.Opcode.IsRequest() {
 		return q.handleRequest(p)
@@ -86,8 +95,9 @@ func isRC(op wire.Opcode) bool { return op&0xe0 == 0 && op.Valid() }
 // HandleTimeout tells that the time which Timeout named has come.
 func (q *RC) HandleTimeout(now Time) {
 	// The end of an RNR wait needs no action: the timer itself is what holds
-	// PollTransmit back.
+	// PollTransmit back. Nor does the end of a pacing gap: PollTransmit looks again.
 	q.timers.expired(rcRNRTimer, now)
+	q.timers.expired(rcPaceTimer, now)
 	if q.timers.expired(rcAckTimer, now) {
 		q.handleAckTimeout()
 	}
@@ -98,7 +108,7 @@ func (q *RC) Timeout() Time { return q.timers.next() }
 
 // PollTransmit yields the next packet to send: a congestion notice first, then
 // acknowledgements that are due (one request may go before), then READ
-// responses and requests in turns.
+// responses and requests in turns, as far as the sending rate allows.
 func (q *RC) PollTransmit(now Time, p *Packet) bool {
 	if !q.state.receives() && !q.resp.closing() {
 		return false
@@ -129,7 +139,7 @@ func (q *RC) selectPacket(now Time, p *Packet) bool {
 		return true
 	}
 	for range 2 {
-		if q.turn.ofResponder() && q.transmitResponse(p) || !q.turn.ofResponder() && q.transmitRequest(now, p) {
+		if q.turn.ofResponder() && q.transmitResponse(now, p) || !q.turn.ofResponder() && q.transmitRequest(now, p) {
 			q.turn.spend()
 			return true
 		}

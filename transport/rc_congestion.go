@@ -2,10 +2,6 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
-// cnpInterval is the shortest time between two congestion notices for one
-// queue pair: DCQCN's notification point sends at most one per 50 µs.
-const cnpInterval = 50 * Microsecond
-
 // congestionNotice decides when the peer is told that its packets arrived
 // marked (RoCEv2, annex A17.9.3).
 type congestionNotice struct {
@@ -14,9 +10,10 @@ type congestionNotice struct {
 	last Time
 }
 
-// want asks for a notice because a marked packet arrived.
-func (c *congestionNotice) want(now Time) {
-	if c.sent && now-c.last < cnpInterval {
+// want asks for a notice because a marked packet arrived, unless the last one
+// is less than the interval ago: one notice speaks for all of it.
+func (c *congestionNotice) want(now, interval Time) {
+	if c.sent && now-c.last < interval {
 		return
 	}
 	c.due, c.sent, c.last = true, true, now

@@ -35,25 +35,45 @@ func (n *badNetwork) swap(f []flying) {
 	}
 }
 
+var badNetworks = map[string]badNetwork{
+	"perfect":      {},
+	"loss":         {loss: 0.05},
+	"ack loss":     {loss: 0.2, acksOnly: true},
+	"data loss":    {loss: 0.1, dataOnly: true},
+	"duplication":  {repeat: 0.5},
+	"reordering":   {reorder: 0.1},
+	"all together": {loss: 0.03, repeat: 0.2, reorder: 0.05},
+}
+
 // TestRCFaults (faults, rows 1, 3, 6, 9, 15): whatever the network does, every
 // request completes once, in order, and memory is as if it had done nothing.
 func TestRCFaults(t *testing.T) {
-	networks := map[string]badNetwork{
-		"perfect":      {},
-		"loss":         {loss: 0.05},
-		"ack loss":     {loss: 0.2, acksOnly: true},
-		"data loss":    {loss: 0.1, dataOnly: true},
-		"duplication":  {repeat: 0.5},
-		"reordering":   {reorder: 0.1},
-		"all together": {loss: 0.03, repeat: 0.2, reorder: 0.05},
-	}
-	for name, network := range networks {
+	for name, network := range badNetworks {
 		for seed := range uint64(40) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				network := network
 				network.Rand = rand.New(rand.NewPCG(seed, 5))
-				newConversation(t, &network).check()
+				newConversation(t, &network, RCOptions{}).check()
 			})
+		}
+	}
+}
+
+// TestRCFaultsWithOptions: the same holds with other ways to recover and to send.
+func TestRCFaultsWithOptions(t *testing.T) {
+	restart := RCOptions{Recovery: GoBackZero}
+	both := DCQCNHPCC(10e9).Options()
+	both.Recovery = GoBackZero
+	for option, o := range map[string]RCOptions{"go-back-0": restart, "DCQCN": DCQCNAuthors(1e9).Options(), "both": both} {
+		for name, network := range badNetworks {
+			for seed := range uint64(10) {
+				t.Run(fmt.Sprintf("%s/%s/%d", option, name, seed), func(t *testing.T) {
+					network := network
+					network.Rand = rand.New(rand.NewPCG(seed, 6))
+					network.reorder /= 5 // to go-back-0 each is the loss of a message, and retries run out
+					newConversation(t, &network, o).check()
+				})
+			}
 		}
 	}
 }
@@ -77,11 +97,11 @@ type conversation struct {
 
 const slotSize = 2000
 
-func newConversation(t *testing.T, n *badNetwork) *conversation {
-	p := newRCPair(t, func(a *Attr) {
+func newConversation(t *testing.T, n *badNetwork, o RCOptions) *conversation {
+	p := newRCPairWith(t, func(a *Attr) {
 		a.SendPSN, a.RecvPSN, a.Window, a.RNRRetry = 0xffffe0, 0xfffff0, 1+n.IntN(40), 7
 		a.Reads, a.ReadsServed = 1+n.IntN(4), 4
-	})
+	}, o)
 	p.copies, p.swap = n.copies, n.swap
 	const size = conversationOps * slotSize
 	c := &conversation{

@@ -42,8 +42,15 @@ func rcConfig(mem *testMemory) Config {
 
 func newRCEnd(t testing.TB, attr Attr) *rcEnd {
 	t.Helper()
+	return newRCEndWith(t, attr, RCOptions{})
+}
+
+func newRCEndWith(t testing.TB, attr Attr, o RCOptions) *rcEnd {
+	t.Helper()
 	mem := newTestMemory()
-	q, err := NewRC(rcConfig(mem))
+	cfg := rcConfig(mem)
+	cfg.RC = o
+	q, err := NewRC(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

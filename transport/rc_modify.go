@@ -37,6 +37,7 @@ func (q *RC) becomeReadyToReceive(attr *Attr) error {
 	}
 	q.attr = *attr
 	q.resp.start(attr)
+	q.startPacing() // READ responses may leave from now on
 	q.state = RTR
 	return nil
 }
@@ -84,6 +85,7 @@ func (q *RC) forget() {
 	q.resp = responder{}
 	q.cnp = congestionNotice{}
 	q.turn = transmitTurn{}
+	q.pacing = rcPacing{}
 }
 
 // enterError moves to ERR and flushes both queues, once. The oldest send gets

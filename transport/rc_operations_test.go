@@ -227,7 +227,7 @@ func TestRCCongestionNotices(t *testing.T) {
 	if !s.packet.BECN {
 		t.Error("a congestion notice carries BECN")
 	}
-	s.now += cnpInterval - 1
+	s.now += defaultCNPInterval - 1
 	s.request(wire.WriteOnly, 2, 4, marked)
 	s.wantSent("too early")
 	s.now++

@@ -29,6 +29,11 @@ type flying struct{ data []byte }
 
 func newRCPair(t testing.TB, change func(*Attr)) *rcPair {
 	t.Helper()
+	return newRCPairWith(t, change, RCOptions{})
+}
+
+func newRCPairWith(t testing.TB, change func(*Attr), o RCOptions) *rcPair {
+	t.Helper()
 	attr := rcDefaults()
 	if change != nil {
 		change(&attr)
@@ -36,7 +41,7 @@ func newRCPair(t testing.TB, change func(*Attr)) *rcPair {
 	back := attr
 	back.RemoteQPN = 0x11
 	back.SendPSN, back.RecvPSN = attr.RecvPSN, attr.SendPSN
-	return &rcPair{t: t, now: 1000, a: newRCEnd(t, attr), b: newRCEnd(t, back)}
+	return &rcPair{t: t, now: 1000, a: newRCEndWith(t, attr, o), b: newRCEndWith(t, back, o)}
 }
 
 func (p *rcPair) peer(e *rcEnd) *rcEnd {

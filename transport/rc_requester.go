@@ -10,7 +10,8 @@ import "github.com/braid-rdma/braid/wire"
 // Everything before una is acknowledged or answered. Everything before nxt was
 // transmitted at least once, so only answers in [una, nxt) are believed. cursor
 // is what to transmit next: it equals nxt, except after a loss, when it goes
-// back to una and all from there is transmitted again (go-back-N).
+// back to una and all from there is transmitted again (go-back-N; with
+// go-back-0 una itself goes back, to the first packet of its message).
 //
 // A READ takes the packet numbers of its response. A long one is asked for in
 // pieces, each a READ request of its own on the wire, because a responder sends
@@ -99,7 +100,7 @@ func (q *RC) transmitRequest(now Time, p *Packet) bool {
 		w.packets = q.packetsOf(w)
 		w.psn = r.cursor
 	}
-	if !q.windowOpen(w) {
+	if !q.windowOpen(w) || !q.paceOpen(now) {
 		return false
 	}
 	if !w.started {
@@ -110,6 +111,7 @@ func (q *RC) transmitRequest(now Time, p *Packet) bool {
 		}
 	}
 	q.transmitAtCursor(p, w)
+	q.paced(now, p)
 	if timeout := q.attr.ackTimeout(); timeout != 0 && !q.timers.armed(rcAckTimer) {
 		q.timers.arm(rcAckTimer, now+timeout)
 	}

@@ -8,6 +8,9 @@ func (q *RC) handleResponse(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	r := &q.req
+	if q.asksForRestart(p) {
+		r.una = p.PSN
+	}
 	// An answer to what was not transmitted is never believed, and one to what is
 	// already complete is a duplicate (IBTA 9.7.6.1).
 	if d := p.PSN.Sub(r.una); d < 0 || d >= r.nxt.Sub(r.una) {
@@ -142,6 +145,7 @@ func (q *RC) retry() {
 		return
 	}
 	q.req.retries++
+	q.rewindMessage()
 	q.goBack()
 }
 

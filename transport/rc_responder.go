@@ -43,6 +43,9 @@ func (q *RC) handleRequest(p *Packet) Verdict {
 		r.established = true
 		q.raise(EventCommEst, 0)
 	}
+	if q.restartsMessage(p) {
+		q.abandonMessage()
+	}
 	switch d := p.PSN.Sub(r.expected); {
 	case d > 0:
 		return q.refuseAhead(p)
@@ -70,6 +73,7 @@ func (q *RC) refuseAhead(p *Packet) Verdict {
 	}
 	if !r.gapSpoken {
 		r.farthest = p.PSN
+		q.abandonMessage()
 		q.speakOfGap()
 	} else if r.farthest.Before(p.PSN) {
 		r.farthest = p.PSN

@@ -5,9 +5,10 @@ import "github.com/braid-rdma/braid/wire"
 // incoming is the message that is arriving, from its first packet to its last.
 type incoming struct {
 	kind   messageKind
-	done   uint32 // payload bytes that arrived
-	length uint32 // WRITE: bytes that the first packet announced
-	span   Span   // WRITE: where they go
+	first  wire.PSN // its first packet
+	done   uint32   // payload bytes that arrived
+	length uint32   // WRITE: bytes that the first packet announced
+	span   Span     // WRITE: where they go
 }
 
 type messageKind uint8
@@ -63,6 +64,9 @@ func (q *RC) executeSend(p *Packet) Verdict {
 	}
 	p.Spans = appendSlice(p.Spans[:0], w.spans, m.done, uint32(p.Length))
 	m.kind = sendMessage
+	if p.Opcode.Starts() {
+		m.first = p.PSN
+	}
 	m.done += uint32(p.Length)
 	q.accept(p)
 	if p.Opcode.Ends() {
@@ -108,7 +112,7 @@ func (q *RC) executeWrite(p *Packet) Verdict {
 		if !ok {
 			return q.refuse(wire.NakRemoteAccess)
 		}
-		m = incoming{kind: writeMessage, length: p.RETH.Length, span: span}
+		m = incoming{kind: writeMessage, first: p.PSN, length: p.RETH.Length, span: span}
 	}
 	// The packets must add up to what the first one announced, no sooner and no
 	// later than with the last of them (IBTA 9.7.4.1).

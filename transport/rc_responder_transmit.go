@@ -37,8 +37,9 @@ func (q *RC) fillAck(p *Packet, psn wire.PSN, syndrome wire.Syndrome) {
 	p.AETH = wire.AETH{Syndrome: syndrome, MSN: q.resp.msn}
 }
 
-// transmitResponse yields the next packet of the first answer.
-func (q *RC) transmitResponse(p *Packet) bool {
+// transmitResponse yields the next packet of the first answer. READ responses
+// obey the sending rate; the answer to an atomic is an acknowledgement.
+func (q *RC) transmitResponse(now Time, p *Packet) bool {
 	r := &q.resp
 	if len(r.answers.items) == 0 {
 		return false
@@ -56,7 +57,11 @@ func (q *RC) transmitResponse(p *Packet) bool {
 		q.abandonAnswer(a)
 		return false
 	}
+	if !q.paceOpen(now) {
+		return false
+	}
 	q.fillReadResponse(p, a)
+	q.paced(now, p)
 	if a.next++; a.next == a.packets {
 		q.finishAnswer(a)
 	}

@@ -62,6 +62,8 @@ type QPOptions struct {
 	// or PaperOptions. If Slots is zero they are WireOptions, with the Policy and
 	// Control that are set here.
 	MP MPOptions
+	// RC are the choices of an RC queue pair; the zero value is the default.
+	RC transport.RCOptions
 	// Conn is how Connect connects.
 	Conn ConnOptions
 }
@@ -168,7 +170,7 @@ func (o *QPOptions) config(p *PD, number QPN) transport.Config {
 		Number: number, PD: p.id,
 		SendDepth: o.SendDepth, RecvDepth: o.RecvDepth,
 		MaxSendSGE: o.MaxSendSGE, MaxRecvSGE: o.MaxRecvSGE, MaxInline: plain(o.MaxInline),
-		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP,
+		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP, RC: o.RC,
 	}
 	if o.SRQ != nil {
 		cfg.Recv = o.SRQ.queue

@@ -1,0 +1,39 @@
+package transport
+
+import "math/rand/v2"
+
+// flowlet stays on a path while packets follow each other closely, and takes a
+// random one after a gap: what was sent before the gap has left the network by
+// then, so that a change of path reorders nothing. RDMA has few such gaps.
+type flowlet struct {
+	unclocked
+	gap  Time
+	last Time // when the last packet was sent
+	path Path
+	due  bool // the next packet begins a flowlet
+	r    *rand.Rand
+}
+
+// NewFlowlet makes flowlet switching: a packet that follows the one before it
+// after more than gap may take another path.
+func NewFlowlet(gap Time) func(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
+	return func(paths int, _ *MPOptions, r *rand.Rand) PathPolicy {
+		return &flowlet{unclocked: unclocked{newUsableSet(paths)}, gap: gap, due: true, r: r}
+	}
+}
+
+var _ Clocked = (*flowlet)(nil)
+
+// At hears when the next packet is sent.
+func (f *flowlet) At(now Time) {
+	f.due = f.due || now-f.last > f.gap
+	f.last = now
+}
+
+func (f *flowlet) Next() Path {
+	if f.due || !f.usable.has(f.path) {
+		f.path = f.usable.random(f.r)
+	}
+	f.due = false
+	return f.path
+}

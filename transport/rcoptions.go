@@ -1,0 +1,63 @@
+package transport
+
+import "fmt"
+
+// RCOptions are the choices of an RC queue pair that its wire format leaves
+// open. The zero value is the default: what it puts on the wire is the same
+// with and without the field, at the engine's own speed.
+type RCOptions struct {
+	// Recovery says how much is sent again after a loss.
+	Recovery Recovery
+	// Rate makes the control of the sending rate, anew for each connection; nil:
+	// packets leave as soon as the window allows. A rate paces requests and READ
+	// responses, also those sent again; acknowledgements and congestion notices
+	// are never held back.
+	Rate func() RateControl
+	// CNPInterval is the shortest time between two congestion notices that this
+	// end sends; 0: 50 µs, as DCQCN's notification point does.
+	CNPInterval Time
+	// Overhead is what the network adds to each packet, in bytes (UDP, IP and
+	// link headers), where the rate is meant to include it.
+	Overhead int
+}
+
+// Recovery is a way to recover from a loss on an RC connection.
+type Recovery uint8
+
+const (
+	// GoBackN sends everything again from the lost packet on (IBTA 9.7.5.2).
+	GoBackN Recovery = iota
+	// GoBackZero sends the whole message again from its first packet, and the
+	// receiver forgets what it had of it. Early RoCE NICs did so, and one lost
+	// packet in 256 stopped them for good ("RDMA over commodity Ethernet at
+	// scale", SIGCOMM '16, §4.1). It is here to show that; both ends must use it.
+	GoBackZero
+)
+
+// defaultCNPInterval is DCQCN's at the notification point: at most one
+// congestion notice per 50 µs and queue pair.
+const defaultCNPInterval = 50 * Microsecond
+
+// maxOverhead bounds what a network may add to a packet: more than any stack
+// of tunnels does.
+const maxOverhead = 1024
+
+func (o *RCOptions) check() error {
+	switch {
+	case o.Recovery > GoBackZero:
+		return fmt.Errorf("%w: loss recovery %d", ErrAttr, o.Recovery)
+	case o.CNPInterval < 0:
+		return fmt.Errorf("%w: interval of congestion notices %d", ErrAttr, o.CNPInterval)
+	case o.Overhead < 0 || o.Overhead > maxOverhead:
+		return fmt.Errorf("%w: overhead of %d bytes", ErrAttr, o.Overhead)
+	}
+	return nil
+}
+
+// cnpInterval is the shortest time between two congestion notices.
+func (o *RCOptions) cnpInterval() Time {
+	if o.CNPInterval == 0 {
+		return defaultCNPInterval
+	}
+	return o.CNPInterval
+}
