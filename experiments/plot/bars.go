@@ -1,0 +1,126 @@
+package plot
+
+import (
+	"fmt"
+
+	gonum "gonum.org/v1/plot"
+)
+
+// A Bars chart draws groups of bars, one bar of a group for each series, with
+// what was published beside what was measured.
+type Bars struct {
+	Title      string
+	X          Axis // only Label and Unit count
+	Y          Axis
+	Groups     []string // the names below the groups
+	Series     []BarSeries
+	References []Reference // of these, X counts groups from 0
+}
+
+// A BarSeries is one bar in each group.
+type BarSeries struct {
+	Name   string
+	Values []float64 // one for each group; Missing leaves a gap
+	// Published, if not nil, has one number for each group, drawn as a hollow
+	// diamond; Missing where nothing was published.
+	Published []float64
+	// Low and High, if not nil, are the ends of a whisker for each group;
+	// Missing draws none.
+	Low, High []float64
+	Colour    Colour
+}
+
+// publishedName is what the legend calls the hollow diamonds of bars.
+const publishedName = "published"
+
+// SVG implements [Chart].
+func (b Bars) SVG() ([]byte, error) {
+	svg, err := b.svg()
+	return svg, inChart(b.Title, err)
+}
+
+func (b Bars) svg() ([]byte, error) {
+	heights, err := b.check()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range b.References {
+		if err := r.check(Axis{}, b.Y); err != nil {
+			return nil, err
+		}
+		r.include(&extent{}, &heights)
+	}
+	y, err := b.yScale(heights)
+	if err != nil {
+		return nil, err
+	}
+	marks := barMarks{chart: b, labels: b.labels()}
+	f := frame{title: b.Title, x: categories(b.X, b.Groups), y: y, legend: marks.entries(), adjust: fitCategories}
+	f.marks = []gonum.Plotter{grid{}}
+	f.addReferences(b.References)
+	// Bars come last: they are what was measured, and their numbers must be read.
+	f.marks = append(f.marks, marks)
+	return f.svg(), nil
+}
+
+// yScale settles the vertical axis. Bars stand on zero unless the axis is
+// logarithmic or fixed, because a bar says its value by its length; and the
+// highest needs room for the number above it.
+func (b Bars) yScale(heights extent) (scale, error) {
+	if !b.Y.Log && b.Y.Min == 0 && b.Y.Max == 0 {
+		heights.include(0)
+		heights.high += (heights.high - heights.low) * 0.06
+	}
+	return b.Y.settle(heights, verticalTicks)
+}
+
+// check reports the first value that cannot be drawn, and returns the extent of
+// all values.
+func (b Bars) check() (extent, error) {
+	var heights extent
+	if len(b.Groups) == 0 || len(b.Series) == 0 {
+		return heights, ErrEmpty
+	}
+	for _, s := range b.Series {
+		for _, part := range []struct {
+			name   string
+			values []float64
+			needed bool
+		}{{"values", s.Values, true}, {"published", s.Published, false}, {"low", s.Low, false}, {"high", s.High, false}} {
+			if part.values == nil && !part.needed {
+				continue
+			}
+			if len(part.values) != len(b.Groups) {
+				return heights, fmt.Errorf("series %q has %d %s for %d groups: %w",
+					s.Name, len(part.values), part.name, len(b.Groups), ErrShape)
+			}
+			for i, v := range part.values {
+				if isMissing(v) {
+					continue
+				}
+				if err := b.Y.check(v); err != nil {
+					return heights, fmt.Errorf("series %q, %s of group %q, %v: %w", s.Name, part.name, b.Groups[i], v, err)
+				}
+				heights.include(v)
+			}
+		}
+	}
+	if !heights.any {
+		return heights, ErrEmpty
+	}
+	return heights, nil
+}
+
+// labels writes the number above each bar.
+func (b Bars) labels() [][]string {
+	labels := make([][]string, len(b.Series))
+	for i, s := range b.Series {
+		labels[i] = make([]string, len(s.Values))
+		for j, v := range s.Values {
+			if !isMissing(v) {
+				labels[i][j] = shortNumber(v)
+			}
+		}
+	}
+	return labels
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/braid-rdma/braid/experiments/table"
+)
+
+// Errors that can be told apart with errors.Is.
+var (
+	// ErrEmpty means that the report has no figures.
+	ErrEmpty = errors.New("no figures")
+	// ErrID means that the identifier of a figure is missing, malformed or taken.
+	ErrID = errors.New("bad identifier")
+	// ErrPicture means that a picture is not an SVG document that is safe in a
+	// page.
+	ErrPicture = errors.New("bad picture")
+)
+
+// A Report is the whole page.
+type Report struct {
+	Title   string
+	Summary string // paragraphs, parted by empty lines
+	Facts   []Fact // about the whole run
+	Figures []Figure
+}
+
+// A Figure is one figure of a paper and what became of it.
+type Figure struct {
+	// ID names the figure in links: lower-case letters, digits and hyphens.
+	ID      string
+	Title   string
+	Paper   string // such as "MP-RDMA, NSDI 2018"
+	Section string // where in the paper, such as "5.1.2, figure 12b"
+
+	// What the paper did, what we do, and where the two differ: paragraphs, parted
+	// by empty lines. Empty ones are left out.
+	PaperDid    string
+	WeDo        string
+	Differences string
+
+	Pictures []Picture
+	Table    table.Table
+	Facts    []Fact // about the run: seed, scale, events per second
+}
+
+// A Picture is one plot.
+type Picture struct {
+	SVG     []byte // a whole document, as package plot makes it
+	Caption string
+}
+
+// A Fact is a name and a value, such as "seed" and "1".
+type Fact struct{ Name, Value string }
+
+// Write writes the page. The same report gives the same bytes.
+func (r Report) Write(w io.Writer) error {
+	page, err := r.HTML()
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(page); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// HTML returns the page.
+func (r Report) HTML() ([]byte, error) {
+	view, err := r.view()
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var out bytes.Buffer
+	if err := page.Execute(&out, view); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// checkID tells whether the identifier can stand in a link.
+func checkID(id string) error {
+	if id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return fmt.Errorf("%q: %w", id, ErrID)
+	}
+	return nil
+}
