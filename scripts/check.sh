@@ -7,7 +7,8 @@
 #   scripts/check.sh            all steps
 #   scripts/check.sh test demo  only these
 #
-# BRAID_SEEDS is the number of seeds for the fault harness.
+# BRAID_SEEDS is the number of seeds for the fault harness, BRAID_SIM_SEEDS that
+# for the simulator.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,6 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [[ -z ${BRAID_README_BLOCK:-} ]] || exit 0
 
 export BRAID_SEEDS="${BRAID_SEEDS:-20000}"
+export BRAID_SIM_SEEDS="${BRAID_SIM_SEEDS:-2000}"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -60,7 +62,11 @@ step_test() { BRAID_SEEDS=500 go test -shuffle=on -timeout 10m ./...; }
 step_race() {
   command -v "$(go env CC)" >/dev/null ||
     skip "race: the race detector needs a C compiler"
-  BRAID_SEEDS=500 go test -race -shuffle=on -timeout 15m ./...
+  # The figures are long runs of code that other tests cover under the detector.
+  local packages
+  packages=$(go list ./... | grep -v /experiments/figures/)
+  # shellcheck disable=SC2086 # a list of packages
+  BRAID_SEEDS=500 go test -race -short -shuffle=on -timeout 15m $packages
 }
 
 step_seeds() {
@@ -71,6 +77,17 @@ step_seeds() {
   }
   echo "seeds: $BRAID_SEEDS"
   go test ./transport/... -run '^TestSeeds' -count=1 -timeout 15m
+}
+
+# Random networks, work and faults: what braid promises is checked in each.
+step_fuzz() { go run ./cmd/braid sim fuzz --seeds "$BRAID_SIM_SEEDS"; }
+
+# The quick version of every figure, with its report. Their tests have checked
+# the numbers; this shows that the command makes the report.
+step_figures() {
+  go run ./cmd/braid sim figure all --quick --out "$scratch/figures" >"$scratch/figures.txt"
+  tail -n 2 "$scratch/figures.txt"
+  [[ -s $scratch/figures/index.html ]]
 }
 
 step_examples() {
@@ -96,7 +113,7 @@ step_readme() { scripts/readme.sh README.md; }
 
 step_bench() { go -C bench vet ./... && go -C bench test ./...; }
 
-steps=(setup build format vet lint darwin test race seeds examples demo readme bench)
+steps=(setup build format vet lint darwin test race seeds fuzz figures examples demo readme bench)
 [[ $# -eq 0 ]] || steps=("$@")
 failed=()
 skipped=()

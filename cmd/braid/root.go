@@ -18,13 +18,14 @@ func newRoot() *cobra.Command {
 hardware, kernel module or privilege. Start with 'braid demo'.`,
 		Example: `  braid demo
   braid perf write bw --loopback
-  braid perf serve`,
+  braid perf serve
+  braid sim run quickstart`,
 	})
 	root.SilenceUsage = true
 	root.SilenceErrors = true
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newDemo(), newPerf(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newPerf(), newSim(), newVersion(), newMan())
 	return root
 }
 

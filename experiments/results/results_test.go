@@ -1,0 +1,177 @@
+package results
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braid-rdma/braid/experiments/export"
+	"github.com/braid-rdma/braid/experiments/scenario"
+)
+
+const small = `name: small
+duration: 2ms
+topology: {kind: testbed, rates: [40Gbps, 10Gbps]}
+fabric: {mtu: 1024, ecn: {kmin: 20KB, kmax: 20KB}, pfc: true}
+transports:
+  mp: {kind: mp}
+  rc: {kind: rc, rate: dcqcn, ack-timeout: 6, retry: 1}
+workload:
+  - {kind: pairs, pairs: [[0, 5], [1, 6]], bytes: 200KB, transport: mp, class: long}
+  - {kind: pairs, pairs: [[2, 7], [3, 8]], bytes: 50KB, transport: rc, class: short}
+  - {kind: pairs, pairs: [[4, 9]], message: 1KB, rate: 100Mbps, transport: mp, class: stream}
+faults:
+  - {link: h3-tor0, down: true}
+measure: {sample: 50us, flows: [0, 2], queues: [tor0-path1], windows: true, degrees: true}
+`
+
+func mustRun(t *testing.T, set ...string) *scenario.Run {
+	t.Helper()
+	s, err := scenario.Parse("test.yaml", []byte(small))
+	if err == nil {
+		err = s.Set(set...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.Start()
+	if err == nil {
+		err = run.Go(context.Background(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestSummary(t *testing.T) {
+	s := Summarise(mustRun(t))
+	if f := s.Flows; f.Total != 5 || f.Done != 3 || f.Failed != 1 || f.Endless != 1 || f.FCTUs.Count != 3 {
+		t.Errorf("got %+v", f)
+	}
+	names := func(groups []Group) (names []string) {
+		for _, g := range groups {
+			names = append(names, g.Name)
+		}
+		return names
+	}
+	if got := names(s.Classes); !slices.Equal(got, []string{"long", "short", "stream"}) {
+		t.Errorf("classes are %v", got)
+	}
+	if got := names(s.Transports); !slices.Equal(got, []string{"mp", "rc"}) {
+		t.Errorf("transports are %v", got)
+	}
+	long := s.Classes[0]
+	if long.Done != 2 || long.FCTUs.Min < 40 || long.Slowdown.Min < 1 || long.Goodput.Jain < 0.5 || long.Goodput.Jain > 1 {
+		t.Errorf("got %+v", long)
+	}
+	// 400 KB in the time of the slower flow.
+	if got, want := long.Goodput.TotalBps, 400_000*8/(long.FCTUs.Max/1e6); got < 0.999*want || got > 1.001*want {
+		t.Errorf("together %.0f b/s, want %.0f", got, want)
+	}
+	if s.Network.Hops == 0 || s.Network.Events < s.Network.Hops/2 || s.Network.Lost == 0 || s.Network.PeakQueueBytes == 0 {
+		t.Errorf("got %+v", s.Network)
+	}
+	if len(s.Degrees) != 1 || s.Degrees[0].Transport != "mp" || s.Cost == nil || !s.Complete {
+		t.Errorf("got %+v, %+v", s.Degrees, s.Cost)
+	}
+}
+
+func TestText(t *testing.T) {
+	s := Summarise(mustRun(t))
+	var b strings.Builder
+	if err := s.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"small (seed 1): 2.00 ms simulated\n", "\nall     3/4   1 ", "\nstream  0/0   0       -", "Jain", "out-of-order degree of mp", "hops per second"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is not in\n%s", part, b.String())
+		}
+	}
+	s.Complete = false
+	b.Reset()
+	if err := s.Text(&b); err != nil || !strings.Contains(b.String(), "stopped before its end") {
+		t.Errorf("%v in\n%s", err, b.String())
+	}
+}
+
+func TestJSON(t *testing.T) {
+	s := Summarise(mustRun(t))
+	var back Summary
+	if err := json.Unmarshal(s.JSON(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if back.Schema != SchemaVersion || back.Flows != s.Flows || back.Network != s.Network || *back.Cost != *s.Cost {
+		t.Errorf("got %+v, want %+v", back, s)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	run := mustRun(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := Write(dir, run); err != nil {
+		t.Fatal(err)
+	}
+	for _, ending := range []string{".csv", ".parquet"} {
+		flows, err := export.ReadRows[FlowRow](filepath.Join(dir, "flows"+ending))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(flows) != 5 || flows[0].FCTUs <= 0 || flows[3].Error == "" || flows[3].FinishedUs != -1 || flows[4].Bytes != 0 {
+			t.Errorf("%s: got %+v", ending, flows)
+		}
+		links, err := export.ReadRows[LinkRow](filepath.Join(dir, "links"+ending))
+		if err != nil || len(links) != 2*len(run.Scenario.Graph().Links) || links[0].Utilisation <= 0 {
+			t.Errorf("%s: got %d links, %v", ending, len(links), err)
+		}
+		series, err := export.ReadRows[SampleRow](filepath.Join(dir, "series"+ending))
+		if err != nil || len(series) != len(run.Samples.Times)*len(run.Samples.Series) {
+			t.Errorf("%s: got %d samples, %v", ending, len(series), err)
+		}
+		paths, err := export.ReadRows[PathRow](filepath.Join(dir, "paths"+ending))
+		if err != nil || len(paths) != 64 || !slices.ContainsFunc(paths, func(p PathRow) bool { return p.Acknowledged > 0 }) {
+			t.Errorf("%s: got %d paths, %v", ending, len(paths), err)
+		}
+		degrees, err := export.ReadRows[DegreeRow](filepath.Join(dir, "degrees"+ending))
+		if err != nil || len(degrees) == 0 || degrees[0].Degree != 0 {
+			t.Errorf("%s: got degrees %v, %v", ending, degrees, err)
+		}
+	}
+}
+
+// TestSameBytes: the files of a run are a function of its scenario and seed.
+func TestSameBytes(t *testing.T) {
+	written := func(set ...string) map[string][]byte {
+		dir := t.TempDir()
+		if err := Write(dir, mustRun(t, set...)); err != nil {
+			t.Fatal(err)
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil || len(files) != 11 {
+			t.Fatalf("wrote %v: %v", files, err)
+		}
+		all := map[string][]byte{}
+		for _, f := range files {
+			if all[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	want := written()
+	for _, change := range []string{"workers=1", "workers=2"} {
+		for name, data := range written(change) {
+			if !bytes.Equal(data, want[name]) {
+				t.Errorf("with %s %s differs", change, name)
+			}
+		}
+	}
+	if bytes.Equal(written("seed=2")["flows.csv"], want["flows.csv"]) {
+		t.Error("another seed gives the same flows")
+	}
+}
