@@ -66,7 +66,7 @@ step_race() {
   local packages
   packages=$(go list ./... | grep -v /experiments/figures/)
   # shellcheck disable=SC2086 # a list of packages
-  BRAID_SEEDS=500 go test -race -short -shuffle=on -timeout 15m $packages
+  BRAID_SEEDS=500 go test -race -shuffle=on -timeout 15m $packages
 }
 
 step_seeds() {
