@@ -37,12 +37,15 @@ func DCQCNAuthors(lineRate float64) DCQCNParameters {
 }
 
 // DCQCNHPCC are the parameters that the HPCC paper's simulation calls dcqcn: a
-// NIC vendor's, with increases in proportion to the line rate.
+// NIC vendor's, with increases in proportion to the line rate. They keep the
+// target: with a decrease every 4 µs a rate would otherwise not come back, and
+// the goodput that was published of that simulation comes out only so.
 func DCQCNHPCC(lineRate float64) DCQCNParameters {
 	return DCQCNParameters{
 		LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
 		DecreaseInterval: 4 * Microsecond, AlphaTimer: Microsecond, RateTimer: 300 * Microsecond,
 		FastRecovery: 1, AdditiveIncrease: 5e6 * (lineRate / 25e9), HyperIncrease: 50e6 * (lineRate / 25e9),
+		KeepTarget: true,
 	}
 }
 

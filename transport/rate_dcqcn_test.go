@@ -38,7 +38,9 @@ func steadyCNPs(every, until int64) []int64 {
 
 func trajectories() []trajectory {
 	keep := DCQCNHPCCPaper(fortyGigabit)
-	keep.KeepTarget = true
+	// The paper's equations lower the target each time.
+	lower, lowerPaper := DCQCNHPCC(fortyGigabit), DCQCNHPCCPaper(fortyGigabit)
+	lower.KeepTarget, lowerPaper.KeepTarget = false, false
 	byBytes := DCQCNAuthors(fortyGigabit)
 	byBytes.ByteCounter, byBytes.FastRecovery = 1_000_000, 2
 	return []trajectory{
@@ -62,7 +64,7 @@ func trajectories() []trajectory {
 			{1020, 14984878395.792, 0.943113166708},
 			{5000, 17671635131.836, 0.711507196073}, // without a byte counter to follow, no hyper increase
 		}},
-		{"HPCC's dcqcn", DCQCNHPCC(fortyGigabit), []int64{10, 12, 13, 20, 40}, nil, []dcqcnPoint{
+		{"HPCC's dcqcn, target lowered", lower, []int64{10, 12, 13, 20, 40}, nil, []dcqcnPoint{
 			{9, 40000000000, 0},
 			{10, 20000000000, 1},
 			{11, 20000000000, 0.996093750000},
@@ -79,7 +81,7 @@ func trajectories() []trajectory {
 			{5000, 6241674774.211, 0.000000003351},
 			{60000, 20881705793.269, 0},
 		}},
-		{"HPCC's dcqcn_paper", DCQCNHPCCPaper(fortyGigabit), []int64{10, 40, 170, 600}, nil, []dcqcnPoint{
+		{"HPCC's dcqcn_paper, target lowered", lowerPaper, []int64{10, 40, 170, 600}, nil, []dcqcnPoint{
 			{9, 40000000000, 0},
 			{10, 20000000000, 1},
 			{59, 20000000000, 1},

@@ -1,0 +1,150 @@
+package scenario
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/braid-rdma/braid/sim"
+)
+
+// Fabric is what hosts and switches are like.
+type Fabric struct {
+	MTU      int `yaml:"mtu"`
+	Paths    int // virtual paths that a host offers
+	Priority int // traffic class of flows that name none
+	Switch
+	// Switches and Links are exceptions, by name.
+	Switches map[string]*Switch
+	Links    map[string]*LinkOverride
+}
+
+// Switch is what a switch is like.
+type Switch struct {
+	Buffer Bytes
+	ECN    ECN `yaml:"ecn"`
+	PFC    PFC `yaml:"pfc"`
+	// QueueShift limits a lossy queue to the free buffer divided by 2^QueueShift.
+	QueueShift uint
+	Weights    []int // by which priorities share a link; none: strict
+	SharedHash bool  // all switches hash alike
+}
+
+// LinkOverride gives the sender's side of a link a marking of its own.
+type LinkOverride struct {
+	ECN       ECN `yaml:"ecn"`
+	Direction sim.Direction
+}
+
+// ECN is a marking by queue length; "none" marks nothing.
+type ECN struct {
+	Kmin, Kmax Bytes
+	Pmax       float64
+}
+
+// PFC is priority flow control; true means its defaults.
+type PFC struct {
+	On         bool  `yaml:"-"`
+	XOFF       Bytes `yaml:"xoff"`
+	Shift      uint
+	Headroom   Bytes
+	Hysteresis Bytes
+	Lossless   []int // priorities; none: all
+}
+
+// Defaults of the fabric; sim's own, where it has some.
+const (
+	defaultMTU      = 4096
+	defaultPaths    = 64
+	defaultPriority = 3
+	defaultBuffer   = 32 << 20
+)
+
+func defaultFabric() Fabric {
+	return Fabric{MTU: defaultMTU, Paths: defaultPaths, Priority: defaultPriority, Switch: Switch{Buffer: defaultBuffer}}
+}
+
+// newElement lets an exceptional switch begin with what all have.
+func (f *Fabric) newElement() any {
+	s := f.Switch
+	return &s
+}
+
+func (e *ECN) read(word string) bool {
+	*e = ECN{}
+	return word == "none"
+}
+
+func (e *ECN) word() string {
+	if e.Kmax == 0 {
+		return "none"
+	}
+	return ""
+}
+
+func (e *ECN) words() string { return "none, or {kmin: SIZE, kmax: SIZE, pmax: NUMBER}" }
+
+func (e *ECN) choose(*decoder, *yaml.Node, string) bool {
+	*e = ECN{Pmax: 1}
+	return true
+}
+
+func (p *PFC) read(word string) bool {
+	*p = PFC{On: word == "true"}
+	return word == "true" || word == "false"
+}
+
+func (p *PFC) word() string { return strconv.FormatBool(p.On) }
+
+func (p *PFC) words() string { return "true, false, or a mapping such as {xoff: 100KB}" }
+
+func (p *PFC) choose(*decoder, *yaml.Node, string) bool {
+	p.On = true
+	return true
+}
+
+func (e *ECN) marking() sim.Marking {
+	return sim.Marking{Kmin: int(e.Kmin), Kmax: int(e.Kmax), Pmax: e.Pmax}
+}
+
+func (s *Switch) config() sim.SwitchConfig {
+	c := sim.SwitchConfig{
+		Buffer: int(s.Buffer), Marking: s.ECN.marking(), QueueShift: s.QueueShift,
+		Weights: s.Weights, SharedSeed: s.SharedHash,
+		PFC: sim.PFC{
+			On: s.PFC.On, XOFF: int(s.PFC.XOFF), Shift: s.PFC.Shift,
+			Headroom: int(s.PFC.Headroom), Hysteresis: int(s.PFC.Hysteresis),
+		},
+	}
+	for _, priority := range s.PFC.Lossless {
+		c.PFC.Lossless |= 1 << priority
+	}
+	return c
+}
+
+// config is the network's configuration.
+func (s *Scenario) config() sim.Config {
+	f := &s.Fabric
+	c := sim.Config{
+		Seed: s.Seed, Workers: s.Workers, MTU: f.MTU, Paths: f.Paths, Priority: f.Priority,
+		Window: s.receiverWindow(), Switch: f.config(), Verify: s.Verify, Wire: s.Wire,
+	}
+	if len(f.Switches) > 0 {
+		c.SwitchFor = map[string]sim.SwitchConfig{}
+		for name, override := range f.Switches {
+			c.SwitchFor[name] = override.config()
+		}
+	}
+	return c
+}
+
+// receiverWindow is the window that an RC transport names. It is the receiver's
+// NIC that has it, so the checks see to it that there is only one.
+func (s *Scenario) receiverWindow() int {
+	for _, t := range s.Transports {
+		if t.RC != nil && t.RC.Window > 0 {
+			return t.RC.Window
+		}
+	}
+	return 0
+}

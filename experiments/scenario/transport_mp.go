@@ -1,0 +1,105 @@
+package scenario
+
+import (
+	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/transport"
+)
+
+// MP are the parameters of a multi-path transport; transport.MPOptions says what
+// each means. What is not given is the preset's.
+type MP struct {
+	Preset          string `oneof:"preset"`
+	Slots           int
+	Delta           int
+	Alpha           float64
+	Probe           float64
+	InitialWindow   int
+	MaxWindow       int
+	MaxWindowBytes  Bytes
+	Run             int
+	BatchAcks       bool
+	Selective       bool
+	LossResponse    bool
+	RetirePaths     bool
+	Rebalance       bool
+	WindowedSpan    bool
+	KeepWindow      bool
+	EarlyRetransmit float64
+	MinRTO          sim.Time `yaml:"min-rto"`
+	InitialRTT      sim.Time `yaml:"initial-rtt"`
+	Policy          string   `oneof:"policy"`
+	FlowletGap      sim.Time // of the policy flowlet
+	Control         string   `oneof:"control"`
+	Paths           int      // virtual paths; 0: all that the fabric offers
+}
+
+const presetPaper = "paper"
+
+// presets are the named sets of parameters.
+var presets = map[string]func() transport.MPOptions{
+	presetPaper: transport.PaperOptions,
+	"wire":      transport.WireOptions,
+}
+
+type newPolicy = func(paths int, o *transport.MPOptions, r *rand.Rand) transport.PathPolicy
+
+const (
+	policyAckClock = "ack-clock"
+	policyFlowlet  = "flowlet"
+	controlMPRDMA  = "mp-rdma"
+
+	defaultFlowletGap = 100 * sim.Microsecond
+)
+
+// policies are the path policies by name; flowlet has a parameter and is made
+// apart.
+var policies = map[string]newPolicy{
+	policyAckClock: transport.NewAckClock,
+	"single":       transport.NewSinglePath,
+	"round-robin":  transport.NewRoundRobin,
+	"spray":        transport.NewRandomSpray,
+	"penalty":      transport.NewPenalty,
+	policyFlowlet:  nil,
+}
+
+// controls are the congestion controls by name.
+var controls = map[string]func(o *transport.MPOptions) transport.CongestionControl{
+	controlMPRDMA: transport.NewMPWindow,
+	"dctcp":       transport.NewDCTCP,
+	"fixed":       transport.NewFixedWindow,
+}
+
+// mpOf is a preset as a scenario has it.
+func mpOf(preset string, o transport.MPOptions) *MP {
+	return &MP{
+		Preset: preset, Slots: o.Slots, Delta: o.Delta, Alpha: o.Alpha, Probe: o.ProbeProbability,
+		InitialWindow: o.InitialWindow, MaxWindow: o.MaxWindow, MaxWindowBytes: Bytes(o.MaxWindowBytes), Run: o.Run,
+		BatchAcks: o.BatchAcks, Selective: o.Selective, LossResponse: o.LossResponse,
+		RetirePaths: o.RetirePaths, Rebalance: o.Rebalance, WindowedSpan: o.WindowedSpan, KeepWindow: o.KeepWindow,
+		EarlyRetransmit: o.EarlyRetransmit, MinRTO: simTime(o.MinRTO), InitialRTT: simTime(o.InitialRTT),
+		Policy: policyAckClock, Control: controlMPRDMA, FlowletGap: defaultFlowletGap,
+	}
+}
+
+func (m *MP) options() transport.MPOptions {
+	o := transport.MPOptions{
+		Slots: m.Slots, Delta: m.Delta, Alpha: m.Alpha, ProbeProbability: m.Probe,
+		InitialWindow: m.InitialWindow, MaxWindow: m.MaxWindow, MaxWindowBytes: int(m.MaxWindowBytes), Run: m.Run,
+		BatchAcks: m.BatchAcks, Selective: m.Selective, LossResponse: m.LossResponse,
+		RetirePaths: m.RetirePaths, Rebalance: m.Rebalance, WindowedSpan: m.WindowedSpan, KeepWindow: m.KeepWindow,
+		EarlyRetransmit: m.EarlyRetransmit, MinRTO: transportTime(m.MinRTO), InitialRTT: transportTime(m.InitialRTT),
+		Policy: policies[m.Policy], Control: controls[m.Control],
+	}
+	if m.Policy == policyFlowlet {
+		o.Policy = transport.NewFlowlet(transportTime(m.FlowletGap))
+	}
+	return o
+}
+
+// The transport counts nanoseconds, the simulator picoseconds.
+
+func simTime(t transport.Time) sim.Time { return sim.Time(t) * sim.Nanosecond }
+
+func transportTime(t sim.Time) transport.Time { return transport.Time(t / sim.Nanosecond) }

@@ -1,0 +1,123 @@
+package scenario
+
+import (
+	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/transport"
+)
+
+// RC are the parameters of a standard reliable connection.
+type RC struct {
+	Rate  string `oneof:"rate"`
+	DCQCN DCQCN  `yaml:"dcqcn"`
+	// Recovery is how much is sent again after a loss.
+	Recovery transport.Recovery
+	// Window is how many packets may be in flight; 0: the transport's default.
+	Window int
+	// CNPInterval is the shortest time between two congestion notices; 0: with
+	// DCQCN as often as it decreases, else 50 µs.
+	CNPInterval sim.Time `yaml:"cnp-interval"`
+	// Overhead is what the rate counts of a packet beside its transport headers.
+	Overhead Bytes
+}
+
+// DCQCN are the parameters of DCQCN: a published set, by its name alone or with
+// the fields that differ from it.
+type DCQCN struct {
+	Preset           string `oneof:"dcqcn"`
+	LineRate         Rate   // 0: that of the slowest host
+	MinRate          *Rate
+	Gain             *float64
+	DecreaseInterval *sim.Time
+	AlphaTimer       *sim.Time
+	RateTimer        *sim.Time
+	ByteCounter      *Bytes
+	FastRecovery     *int
+	AdditiveIncrease *Rate
+	HyperIncrease    *Rate
+	KeepTarget       *bool
+}
+
+const (
+	rateNone  = "none"
+	rateDCQCN = "dcqcn"
+
+	presetHPCC = "hpcc"
+
+	// linkOverhead is what the simulator's links carry of a packet beside its
+	// transport headers: Ethernet with preamble and gap, IP and UDP.
+	linkOverhead = 66
+)
+
+// dcqcnPresets are the published sets of parameters.
+var dcqcnPresets = map[string]func(lineRate float64) transport.DCQCNParameters{
+	presetHPCC:   transport.DCQCNHPCC,
+	"hpcc-paper": transport.DCQCNHPCCPaper,
+	"authors":    transport.DCQCNAuthors,
+}
+
+func defaultRC() *RC {
+	return &RC{Rate: rateNone, DCQCN: DCQCN{Preset: presetHPCC}, Overhead: linkOverhead}
+}
+
+// read takes the name of a set.
+func (q *DCQCN) read(word string) bool {
+	*q = DCQCN{Preset: word}
+	return dcqcnPresets[word] != nil
+}
+
+func (q *DCQCN) word() string { return q.Preset }
+
+func (q *DCQCN) words() string {
+	return "one of " + list(sortedKeys(dcqcnPresets)) + ", or a mapping such as {preset: hpcc, gain: 0.01}"
+}
+
+func (r *RC) options(lineRate int64) transport.RCOptions {
+	o := transport.RCOptions{Recovery: r.Recovery, Overhead: int(r.Overhead)}
+	if r.Rate == rateDCQCN {
+		o = r.DCQCN.parameters(lineRate).Options()
+		o.Recovery, o.Overhead = r.Recovery, int(r.Overhead)
+	}
+	if r.CNPInterval > 0 {
+		o.CNPInterval = transportTime(r.CNPInterval)
+	}
+	return o
+}
+
+// parameters are the set with what differs from it.
+func (q *DCQCN) parameters(lineRate int64) transport.DCQCNParameters {
+	if q.LineRate > 0 {
+		lineRate = int64(q.LineRate)
+	}
+	p := dcqcnPresets[q.Preset](float64(lineRate))
+	replaceRate(&p.MinRate, q.MinRate)
+	replaceRate(&p.AdditiveIncrease, q.AdditiveIncrease)
+	replaceRate(&p.HyperIncrease, q.HyperIncrease)
+	replaceTime(&p.DecreaseInterval, q.DecreaseInterval)
+	replaceTime(&p.AlphaTimer, q.AlphaTimer)
+	replaceTime(&p.RateTimer, q.RateTimer)
+	if q.Gain != nil {
+		p.Gain = *q.Gain
+	}
+	if q.ByteCounter != nil {
+		p.ByteCounter = int64(*q.ByteCounter)
+	}
+	if q.FastRecovery != nil {
+		p.FastRecovery = *q.FastRecovery
+	}
+	if q.KeepTarget != nil {
+		p.KeepTarget = *q.KeepTarget
+	}
+	return p
+}
+
+func replaceRate(field *float64, value *Rate) {
+	if value != nil {
+		*field = float64(*value)
+	}
+}
+
+func replaceTime(field *transport.Time, value *sim.Time) {
+	if value != nil {
+		*field = transportTime(*value)
+	}
+}
