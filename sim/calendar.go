@@ -22,9 +22,11 @@ type calendar struct {
 	sheets []sheet
 	free   int32 // chain of free sheets
 	near   int   // events in days
-	far    farHeap
-	handed int // events handed out since the width was last judged
-	opened int // days opened since then
+	// soonest is no later than the first event after today; never: there is none.
+	soonest Time
+	far     farHeap
+	handed  int // events handed out since the width was last judged
+	opened  int // days opened since then
 }
 
 // sheet holds some events of a day. Days are chains of sheets rather than of
@@ -50,7 +52,7 @@ const (
 )
 
 func newCalendar() *calendar {
-	c := &calendar{shift: firstShift, days: make([]int32, daysPerYear), used: make([]uint64, daysPerYear/64), free: noSheet}
+	c := &calendar{shift: firstShift, days: make([]int32, daysPerYear), used: make([]uint64, daysPerYear/64), free: noSheet, soonest: never}
 	for i := range c.days {
 		c.days[i] = noSheet
 	}
@@ -65,8 +67,10 @@ func (c *calendar) push(e event) {
 		c.insertToday(e)
 	case day < c.day+daysPerYear:
 		c.enter(day, e)
+		c.soonest = min(c.soonest, e.at)
 	default:
 		c.far.push(e)
+		c.soonest = min(c.soonest, e.at)
 	}
 }
 
@@ -107,10 +111,12 @@ func (c *calendar) addSheet(slot int64) int32 {
 	return i
 }
 
-// peek answers when the next event happens; never if there is none.
-func (c *calendar) peek() Time {
+// peek answers when the next event happens if that is not after limit, else
+// never. It begins no day that lies after the limit: events that are still to be
+// entered would all fall into it.
+func (c *calendar) peek(limit Time) Time {
 	for c.next == len(c.today) {
-		if !c.openNextDay() {
+		if c.soonest > limit || !c.openNextDay() {
 			return never
 		}
 	}
@@ -135,6 +141,7 @@ func (c *calendar) openNextDay() bool {
 	}
 	if c.near == 0 {
 		if len(c.far) == 0 {
+			c.soonest = never
 			return false
 		}
 		c.day = int64(c.far[0].at)>>c.shift - 1
@@ -157,6 +164,7 @@ func (c *calendar) openNextDay() bool {
 	prefetchEvents(c.today)
 	sortEvents(c.today)
 	warm(c.today)
+	c.soonest = c.soonestAfter()
 	return true
 }
 
@@ -176,6 +184,18 @@ func (c *calendar) nextUsed() int64 {
 		}
 		passed += 64
 	}
+}
+
+// soonestAfter finds a bound for the events after today.
+func (c *calendar) soonestAfter() Time {
+	soonest := never
+	if c.near > 0 {
+		soonest = Time(c.nextUsed() << c.shift)
+	}
+	if len(c.far) > 0 {
+		soonest = min(soonest, c.far[0].at)
+	}
+	return soonest
 }
 
 // admitFar moves events from the heap that have come within a year.

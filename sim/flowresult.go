@@ -7,6 +7,8 @@ import (
 
 	"github.com/braid-rdma/braid/sim/workload"
 	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // FlowResult is what became of a flow.
@@ -78,7 +80,7 @@ func (t *Traffic) Result(i int) FlowResult {
 		r.Finished = f.finished
 	}
 	if f.Bytes > 0 {
-		r.Ideal = t.net.idealTime(f.Src, f.Dst, f.Bytes)
+		r.Ideal = t.net.idealTime(f.Src, f.Dst, f.Bytes, t.carrier.headers())
 	}
 	for _, l := range f.lanes {
 		sent, received := l.qp.Stats(), l.peer.Stats()
@@ -89,6 +91,15 @@ func (t *Traffic) Result(i int) FlowResult {
 
 // Acked is the payload of flow i that has been acknowledged so far, in bytes.
 func (t *Traffic) Acked(i int) int64 { return t.flows[i].acked }
+
+// Delivered is the payload of flow i that has arrived so far, in bytes. Acked
+// moves a whole message at a time, this packet by packet.
+func (t *Traffic) Delivered(i int) (bytes int64) {
+	for _, l := range t.flows[i].lanes {
+		bytes += int64(l.peer.Stats().BytesReceived)
+	}
+	return bytes
+}
 
 // Flows is the number of flows.
 func (t *Traffic) Flows() int { return len(t.flows) }
@@ -120,13 +131,21 @@ func (t *Traffic) Verify() error {
 	return nil
 }
 
+// headers is what a data packet carries beside its payload: BTH and ICRC, and on
+// a multi-path connection the MP header and the address of the data.
+func (c *Carrier) headers() int64 {
+	if c.QP.Type == verbs.MP {
+		return framing + wire.BTHLen + wire.MPDataLen + wire.RETHLen + wire.ICRCLen
+	}
+	return framing + wire.BTHLen + wire.ICRCLen
+}
+
 // idealTime is how long size bytes would take, and their last acknowledgement,
 // if no other packet were in the network.
-func (n *Network) idealTime(src, dst int, size int64) Time {
+func (n *Network) idealTime(src, dst int, size, headers int64) Time {
 	steps := n.routes.Path(src, dst, func(int) uint32 { return 0 })
 	mtu := int64(n.cfg.MTU)
 	packets := (size + mtu - 1) / mtu
-	const headers = framing + 48 // BTH, RETH, the MP header and the ICRC
 	last := size - (packets-1)*mtu + headers
 	var slowest *egress
 	total := Time(0)

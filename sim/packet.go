@@ -13,6 +13,7 @@ type packet struct {
 	ingress  *ingress // of the switch where it waits, for PFC's accounts
 	from     *host    // where it began
 	to       *conn    // which it is for, if the sender knows; the receiver checks it
+	out      *egress  // by which the switch that it arrives at will send it, if already known
 	src, dst int32    // host numbers
 	size     int32    // bytes on the link, with framing
 	sport    uint16
@@ -21,7 +22,7 @@ type packet struct {
 	marked   bool // ECN: congestion experienced
 	corrupt  bool // a link has damaged it: its ICRC is wrong
 	hops     uint8
-	_        [9]byte // up to a cache line
+	_        [1]byte // up to a cache line
 
 	transport.Packet
 

@@ -35,7 +35,7 @@ func (n *Network) step() bool {
 		return false
 	}
 	n.running = true
-	e := s.events.pop()
+	e := s.events.pop(at)
 	s.now = at
 	s.happened++
 	e.to.act(e.p)

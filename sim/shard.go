@@ -5,7 +5,7 @@ package sim
 type shard struct {
 	number int
 	now    Time
-	events *calendar
+	events *agenda
 	pool   pool
 	// outbox holds, by shard, events for nodes of other shards. They lie beyond
 	// the present window and are handed over at its end.
@@ -16,7 +16,7 @@ type shard struct {
 }
 
 func newShard(number, shards int) *shard {
-	return &shard{number: number, events: newCalendar(), outbox: make([][]event, shards)}
+	return &shard{number: number, events: newAgenda(), outbox: make([][]event, shards)}
 }
 
 // run lets everything happen that is due before end.
@@ -26,7 +26,7 @@ func (s *shard) run(end Time) {
 		if at >= end {
 			return
 		}
-		e := s.events.pop()
+		e := s.events.pop(at)
 		s.now = at
 		s.happened++
 		e.to.act(e.p)
@@ -38,7 +38,7 @@ func (s *shard) collect(shards []*shard) {
 	for _, from := range shards {
 		box := from.outbox[s.number]
 		for i := range box {
-			s.events.push(box[i])
+			s.events.pushForeign(box[i])
 		}
 		clear(box)
 		from.outbox[s.number] = box[:0]

@@ -59,18 +59,15 @@ type fabricSwitch struct {
 
 // forward sends a packet on.
 func (s *fabricSwitch) forward(in *ingress, p *packet) {
-	choices := s.routes.Ports(int(p.dst))
-	var out *egress
-	switch len(choices) {
-	case 0:
+	out := p.out
+	if out == nil {
+		out = s.route(p)
+	}
+	p.out = nil
+	if out == nil {
 		s.noRoute++
 		s.shard.pool.put(p)
 		return
-	case 1:
-		out = s.ports[choices[0]]
-	default:
-		h := topology.Hash(s.seed, uint32(p.src), uint32(p.dst), p.sport, roceUDPPort)
-		out = s.ports[choices[topology.Pick(h, len(choices))]]
 	}
 	q := &out.queues[p.priority]
 	if !s.admits(q, p) {
@@ -94,6 +91,20 @@ func (s *fabricSwitch) forward(in *ingress, p *packet) {
 		s.stopIfFull(in, p.priority)
 	}
 	out.enqueue(p)
+}
+
+// route chooses the port by which a packet leaves: among equal ones by its
+// five-tuple. It is nil if none leads to its destination.
+func (s *fabricSwitch) route(p *packet) *egress {
+	choices := s.routes.Ports(int(p.dst))
+	switch len(choices) {
+	case 0:
+		return nil
+	case 1:
+		return s.ports[choices[0]]
+	}
+	h := topology.Hash(s.seed, uint32(p.src), uint32(p.dst), p.sport, roceUDPPort)
+	return s.ports[choices[topology.Pick(h, len(choices))]]
 }
 
 // admits says whether the buffer has room for a packet.

@@ -45,6 +45,7 @@ func (h *host) parse(p *packet) bool {
 		h.corrupt++
 		return false
 	}
+	p.Headers = wire.Headers{} // what does not travel must not arrive
 	payload, err := wire.ParseHeaders(p.bytes[:n], &p.Headers)
 	if err != nil {
 		h.strange++

@@ -7,29 +7,61 @@ import "unsafe"
 // Each pass reads what the one before it asked for.
 func warm(day []event) {
 	for i := range day {
-		switch to := day[i].to.(type) {
-		case *ingress:
-			if p := day[i].p; to.host != nil && p.to != nil {
-				prefetchLines(unsafe.Pointer(p.to), 2)
-				prefetchLines(unsafe.Pointer(&p.Packet), 4)
-			}
-		case *egress:
-			if c := to.upcoming(); c != nil {
-				prefetchLines(unsafe.Pointer(c), 2)
-			}
-		}
+		day[i].warmLeads()
 	}
 	for i := range day {
-		switch to := day[i].to.(type) {
-		case *ingress:
-			if p := day[i].p; to.host != nil && p.to != nil {
-				p.to.warm()
-			}
-		case *egress:
-			if c := to.upcoming(); c != nil {
-				c.warm()
-			}
+		day[i].warmBehind()
+	}
+}
+
+// warmLeads follows actor and packet one step.
+func (e *event) warmLeads() {
+	switch to := e.to.(type) {
+	case *ingress:
+		to.expect(e.p)
+	case *egress:
+		if c := to.upcoming(); c != nil {
+			prefetchLines(unsafe.Pointer(c), 2)
 		}
+	}
+}
+
+// warmBehind follows them one step more.
+func (e *event) warmBehind() {
+	switch to := e.to.(type) {
+	case *ingress:
+		to.await(e.p)
+	case *egress:
+		if c := to.upcoming(); c != nil {
+			c.warm()
+		}
+	}
+}
+
+// expect asks for what the arrival of a packet will touch: at a host the queue
+// pair, at a switch the port by which it leaves.
+func (i *ingress) expect(p *packet) {
+	switch {
+	case p.pause != noPause:
+	case i.sw != nil:
+		if p.out = i.sw.route(p); p.out != nil {
+			prefetchLines(unsafe.Pointer(p.out), 2)
+			prefetchLines(unsafe.Pointer(&p.out.queues[p.priority]), 1)
+		}
+	case p.to != nil:
+		prefetchLines(unsafe.Pointer(p.to), 2)
+		prefetchLines(unsafe.Pointer(&p.Packet), 4)
+	}
+}
+
+// await asks for what that leads to: the state of the queue pair, or the packet
+// behind which this one will wait.
+func (i *ingress) await(p *packet) {
+	switch {
+	case p.out != nil:
+		prefetchLines(unsafe.Pointer(p.out.queues[p.priority].tail), 1)
+	case i.host != nil && p.to != nil && p.pause == noPause:
+		p.to.warm()
 	}
 }
 

@@ -22,6 +22,14 @@ func (r *Run) acked() (total int64) {
 	return total
 }
 
+// delivered is the payload that has arrived, of all flows.
+func (r *Run) delivered() (total int64) {
+	for _, f := range r.Flows {
+		total += f.Delivered()
+	}
+	return total
+}
+
 // meter estimates how far a run is.
 type meter struct {
 	run      *Run

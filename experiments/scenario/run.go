@@ -54,7 +54,11 @@ func (f *Flow) Result() sim.FlowResult {
 	return r
 }
 
-// Acked is the payload that has been acknowledged so far, in bytes.
+// Delivered is the payload that has arrived so far, in bytes, packet by packet.
+func (f *Flow) Delivered() int64 { return f.Traffic.Delivered(f.Index) }
+
+// Acked is the payload that has been acknowledged so far, in bytes, message by
+// message.
 func (f *Flow) Acked() int64 { return f.Traffic.Acked(f.Index) }
 
 // State answers how the flow moves just now.

@@ -24,7 +24,7 @@ type Series struct {
 // The metrics of series. Rates and counts are those of the interval that ends
 // with the sample, all else is as it stands at that instant.
 const (
-	MetricGoodput    = "goodput_bps"       // payload acknowledged; subject "all": of all flows
+	MetricGoodput    = "goodput_bps"       // payload that arrived; subject "all": of all flows
 	MetricQueue      = "queue_bytes"       // waiting for a link
 	MetricWindow     = "window_packets"    // congestion window (MP)
 	MetricInFlight   = "in_flight_packets" // MP
@@ -55,7 +55,7 @@ func (s *Samples) prepare(r *Run) {
 	if m.Sample == 0 {
 		return
 	}
-	s.add(MetricGoodput, SubjectAll, rateOf(func() int64 { return r.acked() }))
+	s.add(MetricGoodput, SubjectAll, rateOf(r.delivered))
 	for _, name := range m.Queues {
 		number, _ := queueNumber(r.Scenario.graph, name)
 		s.add(MetricQueue, r.Net.Link(number).Name, func(sim.Time) float64 { return float64(r.Net.Link(number).Queue) })
@@ -71,7 +71,7 @@ func (s *Samples) add(metric, subject string, read func(sim.Time) float64) {
 
 func (s *Samples) addFlow(f *Flow, windows bool) {
 	subject := SubjectFlow(f.Number)
-	s.add(MetricGoodput, subject, rateOf(f.Acked))
+	s.add(MetricGoodput, subject, rateOf(f.Delivered))
 	if !windows {
 		return
 	}

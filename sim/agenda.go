@@ -1,0 +1,165 @@
+package sim
+
+import "slices"
+
+// agenda is all that will happen in a shard, in the order of (at, key): delay
+// lines for what happens a usual time after its cause, and the calendar for the
+// rest.
+type agenda struct {
+	lines    [lines]delayLine
+	heads    [lines]Time // when the first event of each line happens
+	calendar *calendar
+	now      Time
+	// batch holds the events of the present instant, when there are several.
+	batch []event
+	next  int // in the batch
+	// single has room for the event of an instant that has no other.
+	single event
+}
+
+const (
+	// lines is how many delays have a line, a power of two.
+	lines = 16
+	// maxLineDelay keeps timers, whose delays do not repeat, out of the lines.
+	maxLineDelay = 100 * Microsecond
+)
+
+func newAgenda() *agenda {
+	a := &agenda{calendar: newCalendar()}
+	for i := range a.heads {
+		a.heads[i] = never
+	}
+	return a
+}
+
+// push adds an event that was caused now.
+func (a *agenda) push(e event) {
+	delay := e.at - a.now
+	if delay == 0 && a.next < len(a.batch) {
+		a.insert(e)
+		return
+	}
+	if delay > 0 && delay < maxLineDelay {
+		slot := uint64(delay) * 0x9e3779b97f4a7c15 >> 60
+		if a.enter(slot, delay, &e) || a.enter(slot^1, delay, &e) {
+			return
+		}
+	}
+	a.calendar.push(e)
+}
+
+// enter puts an event into a line if the line is for its delay, or free.
+func (a *agenda) enter(slot uint64, delay Time, e *event) bool {
+	l := &a.lines[slot]
+	if l.delay != delay {
+		// A line changes hands when it is empty, and only for a delay that occurs
+		// again.
+		if l.candidate != delay {
+			l.candidate = delay
+			return false
+		}
+		if !l.empty() {
+			return false
+		}
+		l.delay = delay
+	}
+	if l.empty() {
+		a.heads[slot] = e.at
+	}
+	l.push(*e)
+	return true
+}
+
+// pushForeign adds an event that another shard caused.
+func (a *agenda) pushForeign(e event) { a.calendar.push(e) }
+
+// insert puts an event of the present instant among those that are left of it.
+func (a *agenda) insert(e event) {
+	i := a.next
+	for i < len(a.batch) && a.batch[i].before(&e) {
+		i++
+	}
+	a.batch = slices.Insert(a.batch, i, e)
+}
+
+// peek answers when the next event happens; never if there is none.
+func (a *agenda) peek() Time {
+	if a.next < len(a.batch) {
+		return a.now
+	}
+	at := a.heads[0]
+	for _, head := range a.heads[1:] {
+		at = min(at, head)
+	}
+	return min(at, a.calendar.peek(at))
+}
+
+// pop takes the next event, which happens at the instant that peek answered. The
+// pointer is valid until the next push.
+func (a *agenda) pop(at Time) *event {
+	if a.next < len(a.batch) {
+		e := &a.batch[a.next]
+		a.next++
+		return e
+	}
+	a.now = at
+	var only *event
+	a.batch, a.next = a.batch[:0], 0
+	for i := range a.heads {
+		for a.heads[i] == at {
+			a.gather(&only, a.takeLine(i))
+		}
+	}
+	for a.calendar.peek(at) == at {
+		e := a.calendar.pop()
+		if only == nil {
+			// To look for more may end the calendar's day, and with it the event.
+			a.single = *e
+			e = &a.single
+		}
+		a.gather(&only, e)
+	}
+	if len(a.batch) == 0 {
+		return only
+	}
+	sortEvents(a.batch)
+	a.next = 1
+	return &a.batch[0]
+}
+
+// gather keeps the first event of an instant where it is, and begins a batch
+// with the second.
+func (a *agenda) gather(only **event, e *event) {
+	switch {
+	case *only == nil:
+		*only = e
+	case len(a.batch) == 0:
+		a.batch = append(a.batch, **only, *e)
+	default:
+		a.batch = append(a.batch, *e)
+	}
+}
+
+func (a *agenda) takeLine(i int) *event {
+	l := &a.lines[i]
+	e := l.pop()
+	a.heads[i] = never
+	if !l.empty() {
+		a.heads[i] = l.at(0).at
+	}
+	return e
+}
+
+// each shows every pending event, in no order.
+func (a *agenda) each(show func(e *event)) {
+	for i := a.next; i < len(a.batch); i++ {
+		show(&a.batch[i])
+	}
+	for i := range a.lines {
+		l := &a.lines[i]
+		for j := range l.tail - l.head {
+			show(l.at(j))
+		}
+	}
+	a.calendar.each(show)
+}

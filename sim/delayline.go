@@ -1,0 +1,72 @@
+package sim
+
+import "unsafe"
+
+// delayLine is a queue of events that were all caused the same time before they
+// happen. Time does not run backwards, so they are in order without being sorted:
+// adding one is writing it behind the last, and the memory is read and written in
+// sequence, which is what processors do best. Most events are of this kind,
+// because most packets have the same size and most links the same rate and delay.
+type delayLine struct {
+	delay     Time // of the events in the line
+	candidate Time // the delay that asked for the line last while it was another's
+	ring      []event
+	head      int // of the next event, counted from the beginning of time
+	tail      int
+}
+
+// firstRing is how many events a line has room for at first; a power of two.
+const firstRing = 64
+
+func (l *delayLine) empty() bool { return l.head == l.tail }
+
+func (l *delayLine) push(e event) {
+	if l.tail-l.head == len(l.ring) {
+		l.grow()
+	}
+	l.ring[l.tail&(len(l.ring)-1)] = e
+	l.tail++
+}
+
+func (l *delayLine) grow() {
+	ring := make([]event, max(firstRing, 2*len(l.ring)))
+	for i := l.head; i < l.tail; i++ {
+		ring[i&(len(ring)-1)] = l.ring[i&(len(l.ring)-1)]
+	}
+	l.ring = ring
+}
+
+// at answers the i-th event from the head.
+func (l *delayLine) at(i int) *event { return &l.ring[(l.head+i)&(len(l.ring)-1)] }
+
+// pop takes the first event. Its memory is valid until the next push.
+func (l *delayLine) pop() *event {
+	e := l.at(0)
+	l.head++
+	l.warmAhead()
+	return e
+}
+
+// How far ahead of its turn an event's memory is asked for, in steps that each
+// read what the step before asked for.
+const (
+	aheadActor  = 9
+	aheadLeads  = 5
+	aheadBehind = 2
+)
+
+// warmAhead asks for what the coming events will touch.
+func (l *delayLine) warmAhead() {
+	waiting := l.tail - l.head
+	if waiting <= aheadBehind {
+		return
+	}
+	if waiting > aheadActor {
+		e := l.at(aheadActor)
+		prefetchEvents(unsafe.Slice(e, 1))
+	}
+	if waiting > aheadLeads {
+		l.at(aheadLeads).warmLeads()
+	}
+	l.at(aheadBehind).warmBehind()
+}

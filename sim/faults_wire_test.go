@@ -1,0 +1,116 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/braid-rdma/braid/sim/workload"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Row 11: flipped bits are found by the ICRC, counted, and never delivered.
+// Package transport tries every single bit; here they come at random.
+func bitFlips(t *testing.T) {
+	for name, qp := range map[string]verbs.QPOptions{"MP wire": wired, "MP paper": paper, "RC": rc} {
+		n := newNetwork(t, paths(2, 10*gbps, 10*gbps), Config{Seed: 1, Verify: true, Wire: true, MTU: 1024})
+		everyPath(2, func(link string) { impair(t, n, 0, link, Both, Impairment{Corrupt: 0.05}) })
+		traffic := carry(t, n, qp, workload.Flow{Src: 0, Dst: 1, Bytes: 500_000, Message: 20_000})
+		finish(t, n, traffic)
+		found := n.hosts[0].corrupt + n.hosts[1].corrupt
+		if damaged := total(n).Damaged; damaged < 20 || found < damaged*9/10 || found > damaged {
+			t.Errorf("%s: %d packets damaged, %d found", name, damaged, found)
+		}
+		if n.hosts[0].strange+n.hosts[1].strange != 0 {
+			t.Errorf("%s: packets with a good ICRC did not parse", name)
+		}
+	}
+}
+
+// Row 12: what switches may change, such as the ECN bits, is left out of the
+// ICRC: marked packets are accepted.
+func maskedFields(t *testing.T) {
+	cfg := Config{Seed: 1, Verify: true, Wire: true}
+	cfg.Switch.Marking = Marking{Kmin: 1, Kmax: 1, Pmax: 1}
+	n := newNetwork(t, star(3, 10*gbps), cfg)
+	finish(t, n, carry(t, n, wired, incast(2, 200_000)...))
+	if total(n).Marked == 0 || n.hosts[0].corrupt != 0 {
+		t.Errorf("%d packets marked, %d refused", total(n).Marked, n.hosts[0].corrupt)
+	}
+}
+
+// Row 15: nothing differs when packet numbers wrap, under loss and reordering.
+func numbersWrap(t *testing.T) {
+	for name, qp := range map[string]verbs.QPOptions{"MP wire": wired, "MP paper": paper, "RC": rc} {
+		n := newNetwork(t, paths(2, 10*gbps, 10*gbps), Config{Seed: 1, Verify: true, Wire: true, MTU: 256})
+		everyPath(2, func(link string) {
+			impair(t, n, 0, link, Both, Impairment{Loss: 0.01, Jitter: 2 * Microsecond})
+		})
+		a, b := newSide(t, n, 0, qp), newSide(t, n, 1, qp)
+		// First numbers are random: try until one is close to the end.
+		const packets = 250
+		for tries := 0; a.qp.Params().PSN < 1<<24-packets*9/10; tries++ {
+			a.must(a.qp.Close())
+			qp.SendCQ = a.cq
+			var err error
+			a.qp, err = a.pd.CreateQP(qp)
+			a.must(err)
+			if tries > 2_000_000 {
+				t.Fatal("no first number is close to the end")
+			}
+		}
+		a.must(a.qp.Connect(b.qp.Params()))
+		b.must(b.qp.Connect(a.qp.Params()))
+		for i := range a.mr.Bytes() {
+			a.mr.Bytes()[i] = byte(i * 13)
+		}
+		a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: packets * 256}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+		if !bytes.Equal(a.mr.Bytes()[:packets*256], b.mr.Bytes()[:packets*256]) {
+			t.Errorf("%s: wrong bytes", name)
+		}
+	}
+}
+
+// crash starts a transfer over a slow network, ends one of its queue pairs in
+// mid-flight and answers a new connection between the same hosts.
+func crash(t *testing.T, end int) (n *Network, a, b *side) {
+	t.Helper()
+	n = newNetwork(t, paths(2, 10*gbps, 10*gbps), Config{Seed: 1, Verify: true})
+	everyPath(2, func(link string) { impair(t, n, 0, link, Both, Impairment{Delay: Millisecond}) })
+	n.Run(1)
+	old, peer := pair(t, n, wired)
+	copy(old.mr.Bytes(), bytes.Repeat([]byte{0xdd}, 1<<16))
+	wr := verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: old.mr, Length: 1 << 16}}, RemoteAddr: peer.mr.Addr(), RKey: peer.mr.RKey()}
+	old.must(old.qp.PostSend(&wr))
+	n.Run(n.Now() + 500*Microsecond) // everything is on its way
+	old.must([]*side{old, peer}[end].dev.Engine().(*host).device.Close())
+	return n, old, peer
+}
+
+// Row 17: packets of an old connection do nothing when its receiver is gone.
+func oldPackets(t *testing.T) {
+	n, _, peer := crash(t, 1)
+	n.Run(100 * Second)
+	if n.hosts[1].unknown == 0 {
+		t.Error("no packet of the old connection came")
+	}
+	if len(bytes.Trim(peer.mr.Bytes(), "\x00")) != 0 {
+		t.Error("packets of the old connection were placed after it ended")
+	}
+}
+
+// Row 18: acknowledgements of an old connection do nothing when its sender is
+// gone, and the peer is told nothing wrong.
+func oldAcknowledgements(t *testing.T) {
+	n, _, peer := crash(t, 0)
+	n.Run(100 * Second)
+	if n.hosts[0].unknown == 0 {
+		t.Error("no acknowledgement of the old connection came")
+	}
+	var c [1]verbs.Completion
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, _ := peer.cq.Wait(ctx, c[:]); got != 0 {
+		t.Errorf("the peer has a completion: %+v", c[0])
+	}
+}
