@@ -159,7 +159,9 @@ func (m *MP) timedOut(now Time) {
 	m.armRTO(now)
 }
 
-// peerNotReady hears an RNR NAK for packet s: everything from it on waits.
+// peerNotReady hears an RNR NAK for packet s. All that is not acknowledged waits
+// and is then sent again: what was lost before s would otherwise wait for a
+// timeout, which each further refusal puts off.
 func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 	m.count.RNRNaksReceived++
 	if s < m.out.una || s >= m.out.nxt {
@@ -167,7 +169,7 @@ func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 	}
 	if m.timers.armed(timerRNR) {
 		// Another packet of the same flight was refused.
-		m.recover.rewind(s)
+		m.recover.rewind(m.out.una)
 		return
 	}
 	if m.rnrRetries == 0 || s < m.rnrAt {
@@ -179,7 +181,7 @@ func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 		return
 	}
 	m.rnrRetries = min(m.rnrRetries+1, 100)
-	m.recover.rewind(s)
+	m.recover.rewind(m.out.una)
 	m.timers.arm(timerRNR, now+wait)
 	m.timers.disarm(timerRTO)
 	m.timers.disarm(timerEarly)
