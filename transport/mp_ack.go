@@ -37,7 +37,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 	m.moveUna(now, cumulative)
 	m.afterAck(now, Path(head.Path))
 	if !p.AETH.Syndrome.IsAck() {
-		m.handleNak(now, p.AETH.Syndrome, extend(p.PSN, m.out.una), sacked)
+		m.handleNak(now, p, extend(p.PSN, m.out.una), sacked)
 	}
 	return Done
 }
@@ -134,15 +134,19 @@ func (m *MP) afterAck(now Time, path Path) {
 
 // handleNak takes a negative acknowledgement: s is the packet that it names,
 // refused the one that provoked it.
-func (m *MP) handleNak(now Time, y wire.Syndrome, s, refused seq) {
+func (m *MP) handleNak(now Time, p *Packet, s, refused seq) {
 	m.count.NaksReceived++
+	y := p.AETH.Syndrome
 	switch {
 	case y.IsRNR():
 		m.peerNotReady(now, s, Time(wire.RNRTimerNanos(y.RNRTimer())))
 	case y == wire.NakPSNSequence:
 		m.count.PacketSeqErr++
-		m.recover.nacked(now, s, refused)
-		m.released = max(m.released, min(1, m.awnd()))
+		m.recover.nacked(now, s, refused, p.Ack.ReTx)
+		// The refused packet came through: its virtual path keeps its clock (§3.2).
+		// Released to random paths instead, a window that overflowed the bitmap
+		// would be spread again over the very paths that lose.
+		m.policy.Feedback(Path(p.Ack.Path), Good, m.clock(m.hasNew() || m.hasLost()))
 	case y == wire.NakEarlySynchronise:
 		m.syncRefused(now, refused)
 	case y == wire.NakInvalidRequest:

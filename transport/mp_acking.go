@@ -18,6 +18,7 @@ type pendingNak struct {
 	sentAt   uint32
 	path     uint16
 	syndrome wire.Syndrome
+	again    bool // the refused packet was a retransmission
 	due      bool
 }
 
@@ -85,7 +86,7 @@ func (m *MP) refuse(y wire.Syndrome, at, refused seq, p *Packet) {
 	if n.due && n.syndrome != wire.NakPSNSequence && !earlier {
 		return
 	}
-	*n = pendingNak{syndrome: y, at: at, refused: refused, path: p.MP.Path, sentAt: p.MP.SentAt, due: true}
+	*n = pendingNak{syndrome: y, at: at, refused: refused, path: p.MP.Path, sentAt: p.MP.SentAt, again: p.MP.ReTx, due: true}
 }
 
 // pollAck yields the next answer: refusals, then acknowledgements, then echoes.
@@ -134,7 +135,7 @@ func (m *MP) buildNak(p *Packet) {
 		m.count.RNRNaksSent++
 	}
 	m.ackHeader(p, wire.MPBit|wire.Acknowledge, n.path, n.at, n.syndrome)
-	p.Ack = wire.MPAck{Path: n.path, SACK: n.refused.psn(), AACK: m.in.nxt.psn(), SentAt: n.sentAt, Window: m.ack.window}
+	p.Ack = wire.MPAck{ReTx: n.again, Path: n.path, SACK: n.refused.psn(), AACK: m.in.nxt.psn(), SentAt: n.sentAt, Window: m.ack.window}
 }
 
 // handleProbe echoes a probe by the path that it came by.

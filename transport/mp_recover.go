@@ -17,8 +17,9 @@ type lossRecovery interface {
 	next() (seq, bool)
 	// oldest answers the oldest packet that is believed to be in the network, and when it was sent.
 	oldest() (seq, Time, bool)
-	// nacked notes that the receiver misses s and refused beyond.
-	nacked(now Time, s, beyond seq)
+	// nacked notes that the receiver misses s and refused beyond, which had been
+	// sent before if again.
+	nacked(now Time, s, beyond seq, again bool)
 	// rewind asks for everything from s on to be sent again, without blame (RNR, early synchronise).
 	rewind(s seq)
 	// refused notes that the receiver kept none of the packets from..to-1.

@@ -74,15 +74,19 @@ func (r *paperRecovery) oldest() (seq, Time, bool) {
 	return r.out.una, r.lastSent, r.out.una < r.out.nxt
 }
 
-// nacked enters recovery mode (§3.5); in recovery mode a NACK says nothing new,
-// unless recovery began beyond the packet that is missing. The refused packet
-// has left the network.
-func (r *paperRecovery) nacked(_ Time, s, _ seq) {
+// nacked enters recovery mode (§3.5). The refused packet has left the network.
+// In recovery mode a NACK says something new if recovery began beyond the packet
+// that is missing, or if that packet was lost once more: then the refused one
+// was sent after it, either in this recovery or as new data behind its end.
+// Without that, one lost retransmission would cost a timeout, and all that the
+// sender adds until then is refused.
+func (r *paperRecovery) nacked(_ Time, s, refused seq, again bool) {
 	if s < r.out.una || s >= r.out.nxt {
 		return
 	}
 	r.leftNetwork(1)
-	if !r.active || s < r.from {
+	lostAgain := refused >= r.recovery || again && refused < r.retx
+	if !r.active || s < r.from || lostAgain {
 		r.begin(s)
 	}
 }

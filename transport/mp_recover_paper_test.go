@@ -126,3 +126,40 @@ func TestMPNewDataGoesBeforeEarlyRetransmission(t *testing.T) {
 		t.Error("retransmitted although there was new data")
 	}
 }
+
+// A retransmission may be lost as well. The NACK of a packet that was sent after
+// it says so, and it goes once more without a timeout.
+func TestMPLostRetransmissionIsSentOnceMore(t *testing.T) {
+	q := newMPTest(t, fixedWindowOf(4))
+	q.write(100)
+	q.wantSent("window", 0, 1, 2, 3)
+	q.acks(1, 2, 3) // 0 is lost
+	q.wantSent("clocked", 4, 5, 6)
+	q.nak(wire.NakPSNSequence, 0, 6)
+	q.wantSent("recovery begins", 0) // lost again
+	for n := 1; n < 5; n++ {
+		q.ack(n)
+		q.wantSent("an ACK clocks out a retransmission", n)
+	}
+	q.nak(wire.NakPSNSequence, 0, 4)
+	wantAgain(t, true, q.wantSent("packet 4 was sent after packet 0, both again", 0))
+	if got := q.mp.Counters().LocalAckTimeoutErr; got != 0 {
+		t.Errorf("%d timeouts", got)
+	}
+}
+
+// A refused packet has shown that its path works: what its NACK releases follows
+// it (§3.2), instead of being spread over paths that may lose.
+func TestMPNackKeepsThePath(t *testing.T) {
+	q := newMPTest(t, fixedWindowOf(4))
+	q.write(100)
+	q.wantSent("window", 0, 1, 2, 3)
+	q.acks(1, 2, 3)
+	for _, refused := range q.wantSent("clocked", 4, 5, 6) {
+		q.nak(wire.NakPSNSequence, 0, q.number(refused.PSN))
+		again := q.wantSent("a NACK clocks out a retransmission", q.number(refused.PSN)-4)
+		if again[0].Path != refused.Path {
+			t.Errorf("packet %d was refused on path %d, and its NACK released a packet to path %d", q.number(refused.PSN), refused.Path, again[0].Path)
+		}
+	}
+}

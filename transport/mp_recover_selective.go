@@ -167,7 +167,7 @@ func (r *selective) oldest() (seq, Time, bool) {
 // nacked believes a NACK of what has been on its way for half a round trip. A
 // packet sent later can not have provoked it: the NACK is a copy, or answers an
 // earlier transmission, and to obey it would multiply packets.
-func (r *selective) nacked(now Time, s, beyond seq) {
+func (r *selective) nacked(now Time, s, beyond seq, _ bool) {
 	for _, x := range [...]seq{s, beyond} {
 		if !r.live(x) {
 			continue

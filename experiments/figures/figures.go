@@ -1,0 +1,51 @@
+// Package figures is the list of all reproductions of the papers' figures, and
+// the report that is made of them.
+package figures
+
+import (
+	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma01"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma04"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma05"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma11a"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma11b"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma12a"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma12b"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma13"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma14a"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma14b"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma15"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma16"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma17"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
+)
+
+// All lists the figures in the order of their papers.
+func All() []*figure.Figure {
+	return []*figure.Figure{
+		mprdma01.Figure(),
+		mprdma04.Figure(),
+		mprdma05.Figure(),
+		mprdma11a.Figure(),
+		mprdma11b.Figure(),
+		mprdma12a.Figure(),
+		mprdma12b.Figure(),
+		mprdma13.Figure(),
+		mprdma14a.Figure(),
+		mprdma14b.Figure(),
+		mprdma15.Figure(),
+		mprdma16.Figure(),
+		mprdma17.Figure(),
+		mprdma18.Figure(),
+	}
+}
+
+// Named finds a figure by name.
+func Named(name string) (*figure.Figure, bool) {
+	for _, f := range All() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return nil, false
+}

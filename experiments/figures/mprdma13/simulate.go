@@ -1,0 +1,115 @@
+package mprdma13
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/braid-rdma/braid/experiments/scenario"
+	"github.com/braid-rdma/braid/sim"
+)
+
+// A class is flows of some sizes (§5.1.2).
+type class int
+
+const (
+	all   class = iota
+	large       // above 10 MB
+	small       // below 100 KB
+)
+
+var classes = []class{all, large, small}
+
+func (c class) String() string { return [...]string{"all flows", "flows > 10 MB", "flows < 100 KB"}[c] }
+
+func (c class) has(bytes int64) bool {
+	switch c {
+	case large:
+		return bytes > 10_000_000
+	case small:
+		return bytes < 100_000
+	}
+	return true
+}
+
+// times is what the flows of a case took.
+type times struct {
+	byClass       [3]statistics
+	retransmitted uint64
+	pauses        uint64
+	hops, events  uint64
+	simulated     time.Duration
+}
+
+// statistics are those of one class.
+type statistics struct {
+	flows    int
+	mean     float64 // completion time in µs
+	slowdown float64 // mean of completion time to that in an empty network
+	p99      float64 // of the completion time, in µs
+}
+
+func simulate(ctx context.Context, seed uint64, c testCase, e extent) (*times, error) {
+	s, err := scenario.Parse("scenario.yaml", base)
+	if err != nil {
+		return nil, err
+	}
+	own := []string{fmt.Sprint("seed=", seed), fmt.Sprint("workload[0].load=", c.load)}
+	if err := s.Set(slices.Concat(own, e.settings, c.carrier.settings())...); err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	r, err := s.Start()
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	if err := r.Go(ctx, nil); err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	return collect(r)
+}
+
+func collect(r *scenario.Run) (*times, error) {
+	t := &times{hops: r.Net.Hops(), events: r.Net.Events(), simulated: time.Duration(r.Now() / sim.Nanosecond)}
+	var samples, slowdowns [3][]float64
+	for _, f := range r.Flows {
+		result := f.Result()
+		if !result.Done() {
+			return nil, fmt.Errorf("%w: flow %d of %d bytes has not ended", sim.ErrConfig, f.Number, result.Bytes)
+		}
+		t.retransmitted += result.Retransmitted
+		for _, c := range classes {
+			if c.has(result.Bytes) {
+				samples[c] = append(samples[c], result.Duration().Seconds()*1e6)
+				slowdowns[c] = append(slowdowns[c], result.Slowdown())
+			}
+		}
+	}
+	for _, c := range classes {
+		slices.Sort(samples[c])
+		t.byClass[c] = statistics{
+			flows: len(samples[c]), mean: mean(samples[c]), slowdown: mean(slowdowns[c]), p99: quantile(samples[c], 0.99),
+		}
+	}
+	for _, l := range r.Net.Links() {
+		t.pauses += l.Pauses
+	}
+	return t, nil
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// quantile is the value that the given fraction of the sorted values does not exceed.
+func quantile(sorted []float64, fraction float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	return sorted[max(0, int(math.Ceil(fraction*float64(len(sorted))))-1)]
+}
