@@ -131,7 +131,7 @@ func TestReportForms(t *testing.T) {
 	var turns []string
 	ours := scripted("ours", &turns, 5)
 	ours.target = &target{bound: 1.3, ofReference: true}
-	g := group{metric: latency, contestants: []contestant{scripted("peer", &turns, 4), ours}}
+	g := group{part: partSockets, metric: latency, contestants: []contestant{scripted("peer", &turns, 4), ours}}
 	rows, err := g.measure(t.Context(), 1, &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)

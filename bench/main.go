@@ -1,10 +1,12 @@
-// Command bench measures braid beside its peers on this machine: iperf3 (one
-// TCP stream), quic-go (one stream) and a plain UDP ping-pong, each between two
-// processes on loopback.
+// Command bench measures braid beside its peers on this machine. Over sockets
+// they are iperf3 (one TCP stream), quic-go (one stream) and a plain UDP
+// ping-pong, each between two processes on loopback. The simulator stands beside
+// a bare heap, and beside what others have published of theirs.
 //
 // # The flow
 //
-//	main ──> build braid ──> suite: groups of contestants
+//	main ──> build braid ──> suite ──┬─> groups of contestants
+//	                     simSuite ──┘
 //	     ──> rounds, contestants taking turns ──> best of each ──> report
 //
 // Figures of one machine at one time mean little by themselves, so every figure
@@ -13,7 +15,7 @@
 //
 // Usage, from the directory of this module:
 //
-//	go run . [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
+//	go run . [-sockets] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
 //
 // It is a module of its own so that the peers are no dependency of braid.
 package main
@@ -41,6 +43,8 @@ type options struct {
 	json     bool
 	markdown bool
 	strict   bool
+	sockets  bool   // measure the connections
+	sim      bool   // measure the simulator
 	repo     string // where braid's source is
 	braid    string // a binary to use instead of building one
 }
@@ -72,13 +76,18 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	braidBinary, remove, err := findBraid(ctx, opts)
-	if err != nil {
-		return err
+	var groups []group
+	if opts.sockets {
+		braidBinary, remove, err := findBraid(ctx, opts)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		groups = suite(braidBinary, time.Duration(opts.seconds)*time.Second)
 	}
-	defer remove()
-
-	groups := suite(braidBinary, time.Duration(opts.seconds)*time.Second)
+	if opts.sim {
+		groups = append(groups, simSuite()...)
+	}
 	report := newReport(opts)
 	for _, g := range groups {
 		rows, err := g.measure(ctx, opts.rounds, progress)
@@ -98,7 +107,9 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.IntVar(&opts.rounds, "rounds", 5, "rounds; the best of each contestant counts")
-	flags.IntVar(&opts.seconds, "seconds", 3, "seconds that each measurement lasts")
+	flags.IntVar(&opts.seconds, "seconds", 3, "seconds that each measurement over sockets lasts")
+	flags.BoolVar(&opts.sockets, "sockets", false, "measure braid over sockets; without -sockets and -sim, both parts")
+	flags.BoolVar(&opts.sim, "sim", false, "measure the simulator")
 	flags.BoolVar(&opts.json, "json", false, "print one JSON object")
 	flags.BoolVar(&opts.markdown, "markdown", false, "print a Markdown table")
 	flags.BoolVar(&opts.strict, "strict", false, "fail when a target is missed or cannot be compared")
@@ -116,6 +127,9 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 		return opts, fmt.Errorf("-seconds %d is not between 1 and 60", opts.seconds)
 	case opts.json && opts.markdown:
 		return opts, errors.New("-json and -markdown exclude each other")
+	}
+	if !opts.sockets && !opts.sim {
+		opts.sockets, opts.sim = true, true
 	}
 	return opts, nil
 }

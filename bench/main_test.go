@@ -52,7 +52,7 @@ func TestRun(t *testing.T) {
 		t.Skip("takes a few seconds")
 	}
 	var out, progress bytes.Buffer
-	args := []string{"-rounds", "1", "-seconds", "1", "-json", "-braid", fakeBraid(t, "100000")}
+	args := []string{"-sockets", "-rounds", "1", "-seconds", "1", "-json", "-braid", fakeBraid(t, "100000")}
 	if err := run(context.Background(), args, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}

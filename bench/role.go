@@ -48,6 +48,10 @@ func playRole(role string, stdin io.Reader, stdout io.Writer) error {
 		return serveUDP(stdout)
 	case "udp-client":
 		return pingUDP(address, duration, stdout)
+	case roleSimulate:
+		return playSimulation(stdout)
+	case roleHeap:
+		return json.NewEncoder(stdout).Encode(measureHeap(duration))
 	}
 	return fmt.Errorf("unknown role %q", role)
 }

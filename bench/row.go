@@ -5,6 +5,7 @@ import "errors"
 // A row is one line of the report: the best that a contestant reached, and how
 // that stands to the reference and to the target.
 type row struct {
+	Part     part     `json:"part"`
 	Group    string   `json:"group"`
 	Name     string   `json:"name"`
 	Metric   string   `json:"metric"`
@@ -18,6 +19,10 @@ type row struct {
 
 	Reference string   `json:"reference,omitempty"`
 	Ratio     *float64 `json:"ratio,omitempty"`
+	// SameResults tells whether two runs of one scenario came to the same end.
+	SameResults *bool `json:"same_results,omitempty"`
+	// Published is where a figure comes from that was not measured in this run.
+	Published string `json:"published,omitempty"`
 
 	// Target is a bound for Ratio or for Best; whether it is an upper or a
 	// lower bound follows from AtMost. Met is absent when there is a target
@@ -27,8 +32,9 @@ type row struct {
 	AtMost        bool     `json:"at_most,omitempty"`
 	Met           *bool    `json:"met,omitempty"`
 
-	ours bool
-	best sample
+	ours    bool
+	differs bool // a round came to other results than one before it
+	best    sample
 }
 
 // note takes in the outcome of one round.
@@ -36,12 +42,13 @@ func (r *row) note(m metric, s sample, err error) {
 	if err != nil {
 		r.Problem = err.Error()
 		r.Skipped = errors.Is(err, errSkipped)
+		r.differs = r.differs || errors.Is(err, errDiffers)
 		if !r.Skipped {
 			r.Failures++
 		}
 		return
 	}
-	if len(r.Samples) == 0 || m.better(s, r.best) {
+	if len(r.Samples) == 0 || m.counts(s, r.best) {
 		r.best = s
 		r.Best = m.value(s)
 		r.P99 = s.P99Micros
@@ -58,6 +65,7 @@ func (r *row) compare(m metric, reference *row, t *target) {
 		if measured && len(reference.Samples) > 0 {
 			ratio := r.Best / reference.Best
 			r.Ratio = &ratio
+			r.SameResults = sameResults(r.best.Simulation, reference.best.Simulation)
 		}
 	}
 	if t == nil {

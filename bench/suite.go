@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// suite lists what is measured and what braid promises. Each measurement lasts
+// suite lists what is measured over sockets and what braid promises. Each measurement lasts
 // for the given duration.
 func suite(braidBinary string, duration time.Duration) []group {
 	braid := braidCommand{binary: braidBinary}
 	lasting := func(m measurement) func(context.Context) (sample, error) { return m.lasting(duration) }
 	return []group{
 		{
+			part:   partSockets,
 			title:  "goodput",
 			metric: goodput,
 			contestants: []contestant{
@@ -30,6 +31,7 @@ func suite(braidBinary string, duration time.Duration) []group {
 			},
 		},
 		{
+			part:   partSockets,
 			title:  "latency, 64 B",
 			metric: latency,
 			contestants: []contestant{
@@ -42,6 +44,7 @@ func suite(braidBinary string, duration time.Duration) []group {
 			},
 		},
 		{
+			part:   partSockets,
 			title:  "message rate, 64 B",
 			metric: rate,
 			contestants: []contestant{

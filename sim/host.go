@@ -52,6 +52,7 @@ type conn struct {
 	priority uint8
 	sport    uint16 // of path 0
 	timerAt  Time   // when act is due; never: not at all
+	laterAt  Time   // when an event is pending that an earlier one has overtaken
 	// onDone is told when completions were delivered, and what happened.
 	onDone func()
 }
@@ -210,18 +211,33 @@ func (h *host) settle(c *conn) {
 		c.sink.Event(&h.scratch.event)
 	}
 	if at := instantOf(c.qp.Timeout()); at < c.timerAt {
-		c.timerAt = max(at, h.now())
-		h.at(c.timerAt, c, nil)
+		c.setTimer(max(at, h.now()))
 	}
 	if delivered && c.onDone != nil {
 		c.onDone()
 	}
 }
 
+// setTimer lets act happen at an instant, or before. A timeout that alternates
+// between soon and late, as that of a paced queue pair does, leaves one late event
+// pending and uses it again.
+func (c *conn) setTimer(at Time) {
+	if c.laterAt <= at {
+		c.timerAt = c.laterAt
+		return
+	}
+	c.laterAt = min(c.laterAt, c.timerAt)
+	c.timerAt = at
+	c.host.at(at, c, nil)
+}
+
 // act is a timer of the queue pair. It is not disarmed when the queue pair's
 // timeout moves to a later time: then it only looks, and is armed again.
 func (c *conn) act(*packet) {
 	h := c.host
+	if h.now() == c.laterAt {
+		c.laterAt = never
+	}
 	if h.now() != c.timerAt || c.dead {
 		return // another one has taken its place
 	}

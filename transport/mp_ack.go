@@ -89,7 +89,7 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 	m.judgeTimeout(s, again)
 	// §3.3.2: an ACK below snd_ool reduces cwnd by one and clocks out nothing.
 	// A retransmitted packet has an old PSN whatever its path, and is exempt.
-	if !again && s+seq(m.opt.Delta) < m.sndOOH {
+	if m.opt.Delta > 0 && !again && s+seq(m.opt.Delta) < m.sndOOH {
 		m.control.OnSlowAck()
 		m.policy.Feedback(path, Slow, 0)
 		return

@@ -11,10 +11,9 @@ import (
 type MPOptions struct {
 	// Slots is L, the packets that the receiver tracks from rcv_nxt on (§3.3.1).
 	Slots int
-	// Delta is the out-of-order degree that path selection aims at (§3.3.2). With
-	// Delta = Slots there is no such control: of the packets that the receiver can
-	// track, no acknowledgement is that late. A synchronise operation then waits
-	// long too (§3.4), unless Alpha is zero.
+	// Delta is the out-of-order degree that path selection aims at (§3.3.2). 0:
+	// there is no such control, and no acknowledgement is too late (the paper's
+	// figures 1 and 14 compare with that).
 	Delta int
 	// ProbeProbability is p: the chance, once per round trip, that a packet
 	// tries a random virtual path (§3.5).
@@ -107,8 +106,8 @@ func (o *MPOptions) check() error {
 	switch {
 	case o.Slots < 2 || o.Slots > MaxTrackingSlots || o.Slots&(o.Slots-1) != 0:
 		return fmt.Errorf("%w: L=%d must be a power of two from 2 to %d", ErrAttr, o.Slots, MaxTrackingSlots)
-	case o.Delta < 1 || o.Delta > o.Slots:
-		return fmt.Errorf("%w: delta=%d must be from 1 to L=%d (MP-RDMA §3.3.2)", ErrAttr, o.Delta, o.Slots)
+	case o.Delta < 0 || o.Delta > o.Slots:
+		return fmt.Errorf("%w: delta=%d must be from 0 to L=%d (MP-RDMA §3.3.2)", ErrAttr, o.Delta, o.Slots)
 	case !(o.ProbeProbability >= 0 && o.ProbeProbability <= 1):
 		return fmt.Errorf("%w: probe probability %v", ErrAttr, o.ProbeProbability)
 	case !(o.Alpha >= 0 && o.Alpha <= 100):

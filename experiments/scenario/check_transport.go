@@ -31,8 +31,8 @@ func (c *checker) checkTransport(field string, t *Transport) {
 func (c *checker) checkMP(field string, m *MP) {
 	if m.Slots < 2 || m.Slots > transport.MaxTrackingSlots || m.Slots&(m.Slots-1) != 0 {
 		c.wrong(field+".slots", m.Slots, fmt.Sprint("a power of two from 2 to ", transport.MaxTrackingSlots))
-	} else if m.Delta < 1 || m.Delta > m.Slots {
-		c.wrong(field+".delta", m.Delta, fmt.Sprintf("1 to slots, which is %d", m.Slots))
+	} else if m.Delta < 0 || m.Delta > m.Slots {
+		c.wrong(field+".delta", m.Delta, fmt.Sprintf("0 (no control of the order) to slots, which is %d", m.Slots))
 	}
 	c.share(field+".probe", m.Probe)
 	if !(m.Alpha >= 0 && m.Alpha <= 100) {

@@ -64,7 +64,7 @@ func TestSetRefused(t *testing.T) {
 		{"sede=7", "sede", `did you mean "seed"?`},
 		{"seed=[", "seed", "YAML"},
 		{"seed=", "seed", "got nothing"},
-		{"transports.mp.delta=65", "transports.mp.delta", "1 to slots"},
+		{"transports.mp.delta=65", "transports.mp.delta", "0 (no control of the order) to slots"},
 		{"transports.mq.delta=8", "transports.mq.kind", "one of mp, rc"},
 		{"faults[1].loss=0.5", "faults[1].loss", "below 1"},
 		{"faults.x.loss=0.5", "faults.x.loss", "below 1"},

@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 		{"unknown preset", "delta: 16", "preset: papre", 11, 26, "transports.mp.preset", `did you mean "paper"?`},
 		{"unknown policy", "delta: 16", "policy: sprai", 11, 26, "transports.mp.policy", `did you mean "spray"?`},
 		{"unknown DCQCN", "rate: dcqcn", "dcqcn: hppc", 12, 25, "transports.rc.dcqcn", "hpcc"},
-		{"impossible delta", "delta: 16", "delta: 65", 11, 25, "transports.mp.delta", "1 to slots, which is 64"},
+		{"impossible delta", "delta: 16", "delta: 65", 11, 25, "transports.mp.delta", "to slots, which is 64"},
 		{"impossible slots", "delta: 16", "slots: 63", 11, 25, "transports.mp.slots", "power of two"},
 		{"impossible DCQCN", "rate: dcqcn", "dcqcn: {gain: 2}", 12, 25, "transports.rc.dcqcn", "gain"},
 		{"too many paths", "delta: 16", "paths: 65", 11, 25, "transports.mp.paths", "fabric.paths, which is 64"},

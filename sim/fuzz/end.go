@@ -51,6 +51,7 @@ func (w *world) checkEnd() {
 		}
 	}
 	w.checkLossless()
+	w.closed = true
 	for i := range w.hosts {
 		if err := w.hosts[i].device.Close(); err != nil {
 			w.fail("host %d does not close: %v", i, err)

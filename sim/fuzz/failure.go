@@ -15,7 +15,6 @@ type Failure struct {
 
 	sc    *scenario
 	plant sabotage
-	steps int // by how many steps the scenario has been cut down
 }
 
 // Run lets the scenario of a seed happen and answers the promise that it breaks,

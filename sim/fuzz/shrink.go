@@ -2,8 +2,12 @@ package fuzz
 
 import "slices"
 
-// maxShrinkRuns bounds the work of Shrink.
-const maxShrinkRuns = 400
+// maxShrinkRuns and maxShrinkEvents bound the work of Shrink: a run that does not
+// end takes long.
+const (
+	maxShrinkRuns   = 400
+	maxShrinkEvents = 20_000_000
+)
 
 // Shrink cuts a failing scenario down while it still breaks a promise, and
 // answers the smallest failure that it finds: fewer talks, fewer faults, fewer
@@ -14,7 +18,7 @@ func Shrink(f *Failure) *Failure {
 		return f
 	}
 	s := &shrinker{best: f}
-	for improved := true; improved && s.runs < maxShrinkRuns; {
+	for improved := true; improved && !s.tired(); {
 		improved = s.dropTalks() || s.dropFaults() || s.dropOperations() || s.simplify()
 	}
 	return s.best
@@ -22,13 +26,16 @@ func Shrink(f *Failure) *Failure {
 
 // shrinker looks for smaller scenarios that fail.
 type shrinker struct {
-	best *Failure
-	runs int
+	best   *Failure
+	runs   int
+	events uint64 // of runs that failed; the others are short
 }
+
+func (s *shrinker) tired() bool { return s.runs >= maxShrinkRuns || s.events >= maxShrinkEvents }
 
 // try runs a changed copy of the best scenario and keeps it if it fails.
 func (s *shrinker) try(change func(*scenario) bool) bool {
-	if s.runs >= maxShrinkRuns {
+	if s.tired() {
 		return false
 	}
 	sc := s.best.sc.clone()
@@ -40,7 +47,8 @@ func (s *shrinker) try(change func(*scenario) bool) bool {
 	if f == nil {
 		return false
 	}
-	f.plant, f.steps = s.best.plant, s.best.steps+1
+	s.events += f.Event
+	f.plant = s.best.plant
 	s.best = f
 	return true
 }

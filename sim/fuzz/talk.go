@@ -206,7 +206,7 @@ func (e *end) id(index int) uint64 {
 
 // postReceive offers memory for the next message of the peer.
 func (e *end) postReceive() {
-	if e.failed || e.recvPosted == len(e.recvs) {
+	if e.failed || e.w.closed || e.recvPosted == len(e.recvs) {
 		return
 	}
 	o := e.recvs[e.recvPosted]

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxEvents is far more than the longest run needs.
-	maxEvents = 3_000_000
+	maxEvents = 500_000
 	// auditEvery is how many events pass between two looks at the books, which
 	// cost as much as a few hundred events.
 	auditEvery = 4096
@@ -29,6 +29,7 @@ type world struct {
 	hosts  []host
 	talks  []*talk
 	events uint64
+	closed bool // nobody posts any more
 	report [32]verbs.Completion
 }
 

@@ -77,10 +77,14 @@ func (c Case) String() string {
 
 // overrides turn the base scenario, the normal one, into the case.
 func (c Case) overrides(seed uint64) []string {
+	delta := c.Delta
+	if !c.controlled() {
+		delta = 0 // even a late duplicate prunes no path
+	}
 	set := []string{
 		fmt.Sprintf("seed=%d", seed),
 		fmt.Sprintf("transports.mp.slots=%d", c.Slots),
-		fmt.Sprintf("transports.mp.delta=%d", c.Delta),
+		fmt.Sprintf("transports.mp.delta=%d", delta),
 	}
 	threshold := c.Threshold
 	if threshold == 0 && c.Condition == Misconfigured {
