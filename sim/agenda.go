@@ -12,14 +12,15 @@ type agenda struct {
 	now      Time
 	// batch holds the events of the present instant, when there are several.
 	batch []event
-	next  int // in the batch
+	next  int  // in the batch
+	large bool // the network does not fit the processor's cache
 	// single has room for the event of an instant that has no other.
 	single event
 }
 
 const (
 	// lines is how many delays have a line, a power of two.
-	lines = 16
+	lines = 8
 	// maxLineDelay keeps timers, whose delays do not repeat, out of the lines.
 	maxLineDelay = 100 * Microsecond
 )
@@ -32,6 +33,9 @@ func newAgenda() *agenda {
 	return a
 }
 
+// setLarge says whether what events need is to be asked for ahead of time.
+func (a *agenda) setLarge(large bool) { a.large, a.calendar.large = large, large }
+
 // push adds an event that was caused now.
 func (a *agenda) push(e event) {
 	delay := e.at - a.now
@@ -40,7 +44,7 @@ func (a *agenda) push(e event) {
 		return
 	}
 	if delay > 0 && delay < maxLineDelay {
-		slot := uint64(delay) * 0x9e3779b97f4a7c15 >> 60
+		slot := uint64(delay) * 0x9e3779b97f4a7c15 >> 61
 		if a.enter(slot, delay, &e) || a.enter(slot^1, delay, &e) {
 			return
 		}
@@ -94,15 +98,36 @@ func (a *agenda) peek() Time {
 	return min(at, a.calendar.peek(at))
 }
 
-// pop takes the next event, which happens at the instant that peek answered. The
+// take takes the next event if it happens before end; else it answers nil. The
 // pointer is valid until the next push.
-func (a *agenda) pop(at Time) *event {
+func (a *agenda) take(end Time) *event {
 	if a.next < len(a.batch) {
-		e := &a.batch[a.next]
 		a.next++
-		return e
+		return &a.batch[a.next-1]
+	}
+	at, line, alone := never, 0, true
+	for i, head := range a.heads {
+		if head < at {
+			at, line, alone = head, i, true
+		} else if head == at {
+			alone = false
+		}
+	}
+	if c := a.calendar.peek(at); c <= at && c != never {
+		at, alone = c, false
+	}
+	if at >= end {
+		return nil
 	}
 	a.now = at
+	if alone && a.lines[line].single() {
+		return a.takeLine(line)
+	}
+	return a.takeAll(at)
+}
+
+// takeAll gathers the events of an instant and takes the first.
+func (a *agenda) takeAll(at Time) *event {
 	var only *event
 	a.batch, a.next = a.batch[:0], 0
 	for i := range a.heads {
@@ -143,6 +168,9 @@ func (a *agenda) gather(only **event, e *event) {
 func (a *agenda) takeLine(i int) *event {
 	l := &a.lines[i]
 	e := l.pop()
+	if a.large {
+		l.warmAhead()
+	}
 	a.heads[i] = never
 	if !l.empty() {
 		a.heads[i] = l.at(0).at

@@ -22,6 +22,7 @@ type calendar struct {
 	sheets []sheet
 	free   int32 // chain of free sheets
 	near   int   // events in days
+	large  bool  // the network does not fit the processor's cache
 	// soonest is no later than the first event after today; never: there is none.
 	soonest Time
 	far     farHeap
@@ -161,9 +162,13 @@ func (c *calendar) openNextDay() bool {
 		s.count = 0
 		i, s.next, c.free = s.next, c.free, i
 	}
-	prefetchEvents(c.today)
+	if c.large {
+		prefetchEvents(c.today)
+	}
 	sortEvents(c.today)
-	warm(c.today)
+	if c.large {
+		warm(c.today)
+	}
 	c.soonest = c.soonestAfter()
 	return true
 }

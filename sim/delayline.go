@@ -39,11 +39,15 @@ func (l *delayLine) grow() {
 // at answers the i-th event from the head.
 func (l *delayLine) at(i int) *event { return &l.ring[(l.head+i)&(len(l.ring)-1)] }
 
+// single says whether the first event is the only one of its instant.
+func (l *delayLine) single() bool {
+	return l.tail-l.head == 1 || l.at(1).at != l.at(0).at
+}
+
 // pop takes the first event. Its memory is valid until the next push.
 func (l *delayLine) pop() *event {
 	e := l.at(0)
 	l.head++
-	l.warmAhead()
 	return e
 }
 

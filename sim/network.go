@@ -36,6 +36,9 @@ const (
 	defaultBuffer   = 32 << 20
 	roceUDPPort     = wire.UDPPort
 	firstSourcePort = 0xc000
+	// largeNetwork is from how many hosts on a network does not fit the cache of
+	// one processor.
+	largeNetwork = 256
 )
 
 func (c *Config) priority() uint8 { return uint8(c.Priority) }
@@ -95,6 +98,9 @@ func New(g *topology.Graph, cfg Config) (*Network, error) {
 	n := &Network{cfg: cfg, graph: g, switches: make([]*fabricSwitch, len(g.Nodes))}
 	for i := range cfg.Workers {
 		n.shards = append(n.shards, newShard(i, cfg.Workers))
+	}
+	for _, s := range n.shards {
+		s.events.setLarge(len(g.Hosts) >= largeNetwork)
 	}
 	place := partition(g, cfg.Workers)
 	if err := n.addNodes(place); err != nil {

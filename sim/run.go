@@ -30,13 +30,12 @@ func (n *Network) step() bool {
 		return false
 	}
 	s := n.shards[0]
-	at := s.events.peek()
-	if at == never {
+	e := s.events.take(never)
+	if e == nil {
 		return false
 	}
 	n.running = true
-	e := s.events.pop(at)
-	s.now = at
+	s.now = s.events.now
 	s.happened++
 	e.to.act(e.p)
 	n.running = false

@@ -22,12 +22,11 @@ func newShard(number, shards int) *shard {
 // run lets everything happen that is due before end.
 func (s *shard) run(end Time) {
 	for {
-		at := s.events.peek()
-		if at >= end {
+		e := s.events.take(end)
+		if e == nil {
 			return
 		}
-		e := s.events.pop(at)
-		s.now = at
+		s.now = s.events.now
 		s.happened++
 		e.to.act(e.p)
 	}
