@@ -7,7 +7,9 @@ import "slices"
 // rest.
 type agenda struct {
 	lines    [lines]delayLine
-	heads    [lines]Time // when the first event of each line happens
+	delays   [lines]Time                          // of the lines
+	heads    [lines]Time                          // when the first event of each line happens
+	missed   [1 << (64 - missedShift)]missedDelay // by a hash of the delay
 	calendar *calendar
 	now      Time
 	// batch holds the events of the present instant, when there are several.
@@ -19,8 +21,10 @@ type agenda struct {
 }
 
 const (
-	// lines is how many delays have a line, a power of two.
-	lines = 8
+	// lines is how many delays have a line.
+	lines       = 10
+	missedShift = 58
+	oftenEnough = 16
 	// maxLineDelay keeps timers, whose delays do not repeat, out of the lines.
 	maxLineDelay = 100 * Microsecond
 )
@@ -44,34 +48,59 @@ func (a *agenda) push(e event) {
 		return
 	}
 	if delay > 0 && delay < maxLineDelay {
-		slot := uint64(delay) * 0x9e3779b97f4a7c15 >> 61
-		if a.enter(slot, delay, &e) || a.enter(slot^1, delay, &e) {
+		if i := a.lineFor(delay); i >= 0 {
+			a.enter(i, e)
 			return
 		}
 	}
 	a.calendar.push(e)
 }
 
-// enter puts an event into a line if the line is for its delay, or free.
-func (a *agenda) enter(slot uint64, delay Time, e *event) bool {
-	l := &a.lines[slot]
-	if l.delay != delay {
-		// A line changes hands when it is empty, and only for a delay that occurs
-		// again.
-		if l.candidate != delay {
-			l.candidate = delay
-			return false
+// lineFor finds the line of a delay, or makes an empty one its line; -1 if there
+// is none. Only a delay that occurs often gets a line.
+func (a *agenda) lineFor(delay Time) int {
+	for i, d := range a.delays {
+		if d == delay {
+			return i
 		}
-		if !l.empty() {
-			return false
-		}
-		l.delay = delay
 	}
+	m := &a.missed[uint64(delay)*0x9e3779b97f4a7c15>>missedShift]
+	switch {
+	case m.delay == delay:
+		m.count++
+	case m.count > 0:
+		m.count--
+		return -1
+	default:
+		m.delay, m.count = delay, 1
+	}
+	if m.count < oftenEnough {
+		return -1
+	}
+	for i := range a.lines {
+		if a.lines[i].empty() {
+			a.delays[i] = delay
+			m.count = 0
+			return i
+		}
+	}
+	return -1
+}
+
+// missedDelay counts how often a delay had no line, less how often another one in
+// its place had none.
+type missedDelay struct {
+	delay Time
+	count int
+}
+
+// enter puts an event into a line.
+func (a *agenda) enter(i int, e event) {
+	l := &a.lines[i]
 	if l.empty() {
-		a.heads[slot] = e.at
+		a.heads[i] = e.at
 	}
-	l.push(*e)
-	return true
+	l.push(e)
 }
 
 // pushForeign adds an event that another shard caused.

@@ -8,11 +8,9 @@ import "unsafe"
 // sequence, which is what processors do best. Most events are of this kind,
 // because most packets have the same size and most links the same rate and delay.
 type delayLine struct {
-	delay     Time // of the events in the line
-	candidate Time // the delay that asked for the line last while it was another's
-	ring      []event
-	head      int // of the next event, counted from the beginning of time
-	tail      int
+	ring []event
+	head int // of the next event, counted from the beginning of time
+	tail int
 }
 
 // firstRing is how many events a line has room for at first; a power of two.

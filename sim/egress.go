@@ -6,9 +6,11 @@ import "math/bits"
 const priorities = 8
 
 // egress is the sending half of a port: its queues, one per priority, and the
-// link that they share. A packet that begins to be sent is as good as arrived:
-// one event carries it over the link. A second event, at the end of the
-// transmission, is needed only if another packet waits for the link.
+// link that they share. A packet costs two events: its arrival at the other end,
+// which is known when it begins to be sent, and the end of its transmission. The
+// second could be left out where no packet waits for it; but both happen a usual
+// time after their cause, which makes them cheap (delayline.go), while an event
+// for the rest of a transmission does not.
 //
 // The fields that every packet needs come first; with the queues they fill few
 // cache lines.
@@ -20,7 +22,7 @@ type egress struct {
 	perByte   uint64   // picoseconds per byte, in 2^-16
 	delay     Time
 	busyUntil Time
-	armed     bool  // an event at busyUntil is pending
+	busy      bool  // a packet is on the link, until busyUntil
 	waiting   uint8 // priorities with packets in queues
 	paused    uint8 // priorities that the peer has stopped
 
@@ -91,31 +93,22 @@ func (e *egress) enqueue(p *packet) {
 	e.start()
 }
 
-// start sends the next packet if the link is free, else sees to it that it will
-// be sent when the link is.
+// start sends the next packet if the link is free. Else the end of the
+// transmission will.
 func (e *egress) start() {
-	now := e.node.shard.now
-	if now < e.busyUntil {
-		if !e.armed {
-			e.armed = true
-			e.node.at(e.busyUntil, e, nil)
-		}
+	if e.busy {
 		return
 	}
-	p := e.next()
-	if p == nil {
-		return
-	}
-	e.transmit(p)
-	if !e.armed && e.wanting() != 0 {
-		e.armed = true
+	if p := e.next(); p != nil {
+		e.busy = true
+		e.transmit(p)
 		e.node.at(e.busyUntil, e, nil)
 	}
 }
 
 // act is the end of a transmission.
 func (e *egress) act(*packet) {
-	e.armed = false
+	e.busy = false
 	e.start()
 }
 
