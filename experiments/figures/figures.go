@@ -4,6 +4,9 @@ package figures
 
 import (
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/datapartition0710"
+	"github.com/braid-rdma/braid/experiments/figures/datapartition0811"
+	"github.com/braid-rdma/braid/experiments/figures/datapartition0912"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma01"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma04"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma05"
@@ -18,6 +21,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma16"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma17"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
 )
 
 // All lists the figures in the order of their papers.
@@ -37,6 +41,10 @@ func All() []*figure.Figure {
 		mprdma16.Figure(),
 		mprdma17.Figure(),
 		mprdma18.Figure(),
+		mprdma19.Figure(),
+		datapartition0710.Figure(),
+		datapartition0811.Figure(),
+		datapartition0912.Figure(),
 	}
 }
 

@@ -74,12 +74,13 @@ func sections(readme string) (did, do, differ string) {
 	return section(readme, headingDid), section(readme, headingDo), section(readme, headingDiffer)
 }
 
-// section answers the text under a heading, up to the next one.
+// section answers the text under the heading that begins so, up to the next one.
 func section(readme, heading string) string {
-	_, rest, found := strings.Cut(readme, heading+"\n")
+	_, rest, found := strings.Cut(readme, "\n"+heading)
 	if !found {
 		return ""
 	}
+	_, rest, _ = strings.Cut(rest, "\n") // the heading may go on
 	text, _, _ := strings.Cut(rest, "\n## ")
 	return strings.TrimSpace(text)
 }

@@ -68,11 +68,10 @@ func (e *Experiment) start(pt point, p plan, seed uint64) (*scenario.Run, error)
 	return s.Start()
 }
 
-// limitOf is when a run ends. The transfer without the algorithm is what all
-// others are compared with, so it gets the time to finish.
+// limitOf is when the run of a point ends.
 func (p plan) limitOf(pt point) sim.Time {
 	if pt == undivided {
-		return 6 * p.limit
+		return p.undividedLimit
 	}
 	return p.limit
 }

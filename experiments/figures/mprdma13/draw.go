@@ -15,13 +15,13 @@ func loadPlot(r *results, c class) figure.Plot {
 	chart := plot.Line{
 		Title: "MP-RDMA figure 13: " + c.String(),
 		X:     plot.Axis{Label: "load", Min: 0.1, Max: 0.9},
-		Y:     plot.Axis{Label: "completion time to that in an empty network", Min: 1},
+		Y:     plot.Axis{Label: "normalised completion time", Min: 1},
 	}
 	loads := slices.Sorted(slices.Values(r.loads))
 	for i, carrier := range []carrier{mp, dcqcn} {
 		s := plot.Series{Name: carrier.String(), Style: plot.Style{Colour: []plot.Colour{plot.Blue, plot.Vermilion}[i]}}
 		for _, load := range loads {
-			s.Points = append(s.Points, plot.Point{X: load, Y: r.of[testCase{carrier, load}].byClass[c].slowdown})
+			s.Points = append(s.Points, plot.Point{X: load, Y: r.of[testCase{carrier, load, r.arrivals}].byClass[c].slowdown})
 		}
 		chart.Series = append(chart.Series, s)
 	}
@@ -29,37 +29,57 @@ func loadPlot(r *results, c class) figure.Plot {
 	return figure.Plot{Name: "slowdown-" + name, Title: chart.Title, Chart: chart}
 }
 
-// sensitivityPlot shows what the parameters that the paper does not give do.
-func sensitivityPlot(r *results) figure.Plot {
+// parameterPlot shows what the parameters of the transports do.
+func parameterPlot(r *results) figure.Plot {
 	chart := plot.Bars{
-		Title: fmt.Sprintf("Mean completion time to DCQCN's, by parameters, at load %v", sensitivityLoad),
-		Y:     plot.Axis{Label: "completion time to DCQCN's"},
-		X:     plot.Axis{Label: "transport"},
+		Title:      fmt.Sprintf("MP-RDMA's mean completion time to DCQCN's, by parameters, at load %v", sensitivityLoad),
+		X:          plot.Axis{Label: "parameters of DCQCN"},
+		Y:          plot.Axis{Label: "ratio of completion times"},
+		Groups:     []string{"authors", "authors; IW 54", "HPCC's dcqcn", "HPCC's dcqcn_paper"},
+		References: []plot.Reference{{Name: "equal", Kind: plot.AtY, Y: 1}},
 	}
-	carriers := []carrier{mp, mpSmallWindow, dcqcnHPCC, dcqcnHPCCPaper}
-	for _, c := range carriers {
-		chart.Groups = append(chart.Groups, c.String())
-	}
-	reference := r.of[testCase{dcqcn, sensitivityLoad}]
+	pairs := [][2]carrier{{mp, dcqcn}, {mpSmallWindow, dcqcn}, {mp, dcqcnHPCC}, {mp, dcqcnHPCCPaper}}
 	for _, class := range classes {
 		s := plot.BarSeries{Name: class.String()}
-		for _, c := range carriers {
-			s.Values = append(s.Values, r.of[testCase{c, sensitivityLoad}].byClass[class].mean/reference.byClass[class].mean)
+		for _, pair := range pairs {
+			a, b := testCase{pair[0], sensitivityLoad, 0}, testCase{pair[1], sensitivityLoad, 0}
+			s.Values = append(s.Values, r.ratio(a, b, class, readings[1]))
 		}
 		chart.Series = append(chart.Series, s)
 	}
-	chart.References = []plot.Reference{{Name: "DCQCN with its authors' parameters", Kind: plot.AtY, Y: 1}}
 	return figure.Plot{Name: "parameters", Title: chart.Title, Chart: chart}
+}
+
+// arrivalPlot shows what the time does for which flows arrive.
+func arrivalPlot(r *results) figure.Plot {
+	chart := plot.Line{
+		Title:      fmt.Sprintf("MP-RDMA's completion times to DCQCN's, 40 servers at load %v", longLoad),
+		X:          plot.Axis{Label: "time for which flows arrive", Unit: "ms", Log: true},
+		Y:          plot.Axis{Label: "ratio of means", Min: 0.5, Max: 1.3},
+		References: []plot.Reference{{Name: "equal", Kind: plot.AtY, Y: 1}},
+	}
+	for i, class := range classes {
+		for j, reading := range readings {
+			style := plot.Style{Colour: []plot.Colour{plot.Blue, plot.Vermilion, plot.Green}[i], Stroke: []plot.Stroke{plot.Dashed, plot.Solid}[j]}
+			s := plot.Series{Name: class.String() + []string{", normalised", ""}[j], Style: style}
+			for _, arrivals := range arrivalTimes {
+				a, b := testCase{mp, longLoad, arrivals}, testCase{dcqcn, longLoad, arrivals}
+				s.Points = append(s.Points, plot.Point{X: arrivals.Seconds() * 1e3, Y: r.ratio(a, b, class, reading)})
+			}
+			chart.Series = append(chart.Series, s)
+		}
+	}
+	return figure.Plot{Name: "arrivals", Title: chart.Title, Chart: chart}
 }
 
 func data(r *results) figure.Data {
 	d := figure.Data{Name: "completion-times", Columns: []string{
-		"load", "flows", "mean_us", "slowdown", "p99_us", "large_flows", "large_mean_us", "large_slowdown", "large_p99_us",
+		"load", "arrivals_ms", "flows", "mean_us", "slowdown", "p99_us", "large_flows", "large_mean_us", "large_slowdown", "large_p99_us",
 		"small_flows", "small_mean_us", "small_slowdown", "small_p99_us", "retransmitted", "pfc_pauses",
 	}}
 	for _, c := range r.cases {
 		t := r.of[c]
-		row := []float64{c.load}
+		row := []float64{c.load, c.arrivals.Seconds() * 1e3}
 		for _, class := range classes {
 			s := t.byClass[class]
 			row = append(row, float64(s.flows), s.mean, s.slowdown, s.p99)

@@ -39,7 +39,7 @@ func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 	began := time.Now()
 	e := extentOf(o.Quick)
 	measured, err := figure.Map(ctx, o, len(e.cases), func(ctx context.Context, i int) (*times, error) {
-		return simulate(ctx, o.Seed, e.cases[i], e)
+		return simulate(ctx, o.Seed, e.cases[i])
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 		out.Plots = append(out.Plots, loadPlot(&results, c))
 	}
 	if !o.Quick {
-		out.Plots = append(out.Plots, sensitivityPlot(&results))
+		out.Plots = append(out.Plots, parameterPlot(&results), arrivalPlot(&results))
 	}
 	out.Data = []figure.Data{data(&results)}
 	out.Wall = time.Since(began)
