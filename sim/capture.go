@@ -119,7 +119,8 @@ func (c *capture) write(lane *egress, heading pcapng.Direction, at Time, p *pack
 
 // describe says what the bytes do not.
 func (c *capture) describe(lane *egress, p *packet) []byte {
-	b := append(c.comment[:0], "path "...)
+	b := c.comment[:0]
+	b = append(b, "path "...)
 	b = strconv.AppendUint(b, uint64(p.Path), 10)
 	b = append(b, ", link "...)
 	b = append(b, lane.name...)

@@ -68,7 +68,6 @@ type site struct {
 	pd     *verbs.PD
 	memory *verbs.MR // where payload only has a length
 	queue  [64]verbs.Completion
-	flows  int
 }
 
 // Carry sets up the connections of all flows and lets each start at its time.

@@ -85,16 +85,12 @@ func (l *pool) put(p *packet) {
 // copyOf makes a second packet like p.
 func (l *pool) copyOf(p *packet) *packet {
 	q := l.take()
+	q.Spans = append(q.Spans[:0], p.Spans...)
+	q.payload = append(q.payload[:0], p.payload...)
+	q.bytes = append(q.bytes[:0], p.bytes...)
 	spans, payload, bytes := q.Spans, q.payload, q.bytes
 	*q = *p
-	q.next = nil
-	q.Spans = append(spans[:0], p.Spans...)
-	if p.payload != nil {
-		q.payload = append(payload[:0], p.payload...)
-	}
-	if p.bytes != nil {
-		q.bytes = append(bytes[:0], p.bytes...)
-	}
+	q.next, q.Spans, q.payload, q.bytes = nil, spans, payload, bytes
 	return q
 }
 

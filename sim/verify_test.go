@@ -19,8 +19,10 @@ func TestBytesArrive(t *testing.T) {
 					impair(t, n, 0, link, Both, Impairment{Loss: 0.01, Corrupt: 0.01, Duplicate: 0.02, Jitter: 2 * Microsecond})
 				}
 				flows := []workload.Flow{
-					{Src: 0, Dst: 2, Bytes: 300_001}, {Src: 3, Dst: 1, Bytes: 123_457, Message: 7001},
-					{Src: 2, Dst: 0, Bytes: 1}, {Src: 1, Dst: 3, Bytes: 65_536, Sync: 0.5, Message: 4096},
+					{Src: 0, Dst: 2, Bytes: 300_001},
+					{Src: 3, Dst: 1, Bytes: 123_457, Message: 7001},
+					{Src: 2, Dst: 0, Bytes: 1},
+					{Src: 1, Dst: 3, Bytes: 65_536, Sync: 0.5, Message: 4096},
 				}
 				traffic := carry(t, n, qp, flows...)
 				finish(t, n, traffic)

@@ -51,9 +51,8 @@ func TestPacerSavesNothingUp(t *testing.T) {
 	if p.open(Second + 999) {
 		t.Error("a packet of 1000 bytes at 8 Gb/s takes a microsecond")
 	}
-	now := Second
 	for _, idle := range []Time{2, Microsecond / 2, 5 * Microsecond, Second} {
-		now = p.next + idle
+		now := p.next + idle
 		for i := range 5 {
 			if !p.open(now) || i > 0 && p.open(now-1) {
 				t.Fatalf("packet %d after %d ns of silence: opens at %d, want %d", i, idle, p.next, now)

@@ -88,7 +88,7 @@ func run(policy newPolicy) (sim.Time, error) {
 	for i := range traffic.Flows() {
 		r := traffic.Result(i)
 		if !r.Done() {
-			return 0, fmt.Errorf("flow %d did not finish: %v", i, r.Err)
+			return 0, fmt.Errorf("flow %d did not finish: %w", i, r.Err)
 		}
 		slowest = max(slowest, r.Duration())
 	}

@@ -96,22 +96,32 @@ func rows(stated, swept []*outoforder.Measurement, thresholds []int) table.Table
 	within := table.Relative(tolerance)
 	degraded := float64(stated[outoforder.Degraded].Tail())
 	t := table.Table{
-		{Figure: name, Quantity: tailQuantity + "normal", Unit: "packets",
-			Published: table.NoNumber(), Measured: float64(stated[outoforder.Normal].Tail())},
-		{Figure: name, Quantity: tailQuantity + "ECN mis-config", Unit: "packets",
-			Published: outoforder.PublishedMisconfigured, Measured: float64(stated[outoforder.Misconfigured].Tail()), Tolerance: within},
-		{Figure: name, Quantity: tailQuantity + "link degradation", Unit: "packets",
+		{
+			Figure: name, Quantity: tailQuantity + "normal", Unit: "packets",
+			Published: table.NoNumber(), Measured: float64(stated[outoforder.Normal].Tail()),
+		},
+		{
+			Figure: name, Quantity: tailQuantity + "ECN mis-config", Unit: "packets",
+			Published: outoforder.PublishedMisconfigured, Measured: float64(stated[outoforder.Misconfigured].Tail()), Tolerance: within,
+		},
+		{
+			Figure: name, Quantity: tailQuantity + "link degradation", Unit: "packets",
 			Published: outoforder.PublishedDegraded, Measured: degraded, Tolerance: within,
-			Note: "path 4 marks from 20 KB on, as §5.2.1 reads"},
-		{Figure: name, Quantity: "bitmap for the link degradation", Unit: "KB",
+			Note: "path 4 marks from 20 KB on, as §5.2.1 reads",
+		},
+		{
+			Figure: name, Quantity: "bitmap for the link degradation", Unit: "KB",
 			Published: publishedBitmap, Measured: degraded * bitsPerSlot / 8 / 1000, Tolerance: within,
-			Note: "two bits a slot"},
+			Note: "two bits a slot",
+		},
 	}
 	for i, threshold := range thresholds {
 		if threshold == outoforder.MisconfiguredThreshold {
-			t = append(t, table.Row{Figure: name, Quantity: tailQuantity + "link degradation, path 4 still mis-configured", Unit: "packets",
+			t = append(t, table.Row{
+				Figure: name, Quantity: tailQuantity + "link degradation, path 4 still mis-configured", Unit: "packets",
 				Published: outoforder.PublishedDegraded, Measured: float64(swept[i].Tail()), Tolerance: within,
-				Note: "path 4 marks from 240 KB on; see README"})
+				Note: "path 4 marks from 240 KB on; see README",
+			})
 		}
 	}
 	return t

@@ -30,7 +30,8 @@ func TestTypicalRun(t *testing.T) {
 func TestExpectedWeighsByChance(t *testing.T) {
 	runs := []result{
 		{used: 3, goodputs: []float64{100}},
-		{used: 4, goodputs: []float64{140}}, {used: 4, goodputs: []float64{142}},
+		{used: 4, goodputs: []float64{140}},
+		{used: 4, goodputs: []float64{142}},
 	}
 	if got, want := expected(runs), (600*100+240*141)/840.0; got != want {
 		t.Errorf("expected goodput %v, want %v", got, want)

@@ -49,11 +49,17 @@ type scale struct {
 
 func scaleOf(o figure.Options) scale {
 	if o.Quick {
-		return scale{outoforder.Length{Warm: 3 * sim.Millisecond, Measured: 3 * sim.Millisecond}, 1,
-			[]int{paperDelta, outoforder.Untracked}}
+		return scale{
+			outoforder.Length{Warm: 3 * sim.Millisecond, Measured: 3 * sim.Millisecond},
+			1,
+			[]int{paperDelta, outoforder.Untracked},
+		}
 	}
-	return scale{outoforder.Length{Warm: 20 * sim.Millisecond, Measured: 20 * sim.Millisecond}, 2,
-		[]int{8, 16, paperDelta, 64, 128, outoforder.Untracked}}
+	return scale{
+		outoforder.Length{Warm: 20 * sim.Millisecond, Measured: 20 * sim.Millisecond},
+		2,
+		[]int{8, 16, paperDelta, 64, 128, outoforder.Untracked},
+	}
 }
 
 // results has a measurement for each condition and Δ.
@@ -104,17 +110,23 @@ func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 func (r *results) rows() table.Table {
 	const name = "MP-RDMA 14a"
 	t := table.Table{
-		{Figure: name, Quantity: "degree without control over degree at Δ=32, ECN mis-config", Unit: "times",
-			Published: publishedMisconfigured, Measured: r.reduction(outoforder.Misconfigured), Tolerance: table.Relative(tolerance)},
-		{Figure: name, Quantity: "degree without control over degree at Δ=32, link degradation", Unit: "times",
+		{
+			Figure: name, Quantity: "degree without control over degree at Δ=32, ECN mis-config", Unit: "times",
+			Published: publishedMisconfigured, Measured: r.reduction(outoforder.Misconfigured), Tolerance: table.Relative(tolerance),
+		},
+		{
+			Figure: name, Quantity: "degree without control over degree at Δ=32, link degradation", Unit: "times",
 			Published: publishedDegraded, Measured: r.reduction(outoforder.Degraded), Tolerance: table.Relative(tolerance),
-			Note: "the degree without control differs: see figure 1"},
+			Note: "the degree without control differs: see figure 1",
+		},
 	}
 	published := []float64{table.NoNumber(), float64(outoforder.PublishedMisconfigured) / publishedMisconfigured, float64(outoforder.PublishedDegraded) / publishedDegraded}
 	for i, c := range outoforder.Conditions() {
-		t = append(t, table.Row{Figure: name, Quantity: fmt.Sprintf("99.9th percentile of the degree at Δ=32, %v", c), Unit: "packets",
+		t = append(t, table.Row{
+			Figure: name, Quantity: fmt.Sprintf("99.9th percentile of the degree at Δ=32, %v", c), Unit: "packets",
 			Published: published[i], Measured: r.tail(c, paperDelta), Tolerance: table.AtMost(smallBitmap),
-			Note: "published: the degree without control, divided by the reduction; §5.2.1: a very small L is enough, here 64"})
+			Note: "published: the degree without control, divided by the reduction; §5.2.1: a very small L is enough, here 64",
+		})
 	}
 	return t
 }
@@ -178,8 +190,10 @@ func (r *results) data() figure.Data {
 	for i, c := range outoforder.Conditions() {
 		for j, m := range r.of[i] {
 			d.Labels = append(d.Labels, c.String())
-			d.Rows = append(d.Rows, []float64{float64(r.deltas[j]), float64(m.Quantile(0.5)), float64(m.Quantile(0.99)),
-				float64(m.Tail()), m.Goodput() / 1e9, m.Throughput()})
+			d.Rows = append(d.Rows, []float64{
+				float64(r.deltas[j]), float64(m.Quantile(0.5)), float64(m.Quantile(0.99)),
+				float64(m.Tail()), m.Goodput() / 1e9, m.Throughput(),
+			})
 		}
 	}
 	return d

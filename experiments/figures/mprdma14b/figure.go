@@ -58,8 +58,10 @@ func variants() []variant {
 		{outoforder.Normal.String(), outoforder.Normal, 0, none, none, ""},
 		{outoforder.Misconfigured.String(), outoforder.Misconfigured, 0, publishedMisconfigured, publishedMisconfiguredUnordered, ""},
 		{outoforder.Degraded.String(), outoforder.Degraded, 0, publishedDegraded, publishedDegradedUnordered, "path 4 marks from 20 KB on, as §5.2.1 reads"},
-		{"link degradation, path 4 still mis-configured", outoforder.Degraded, outoforder.MisconfiguredThreshold,
-			publishedDegraded, publishedDegradedUnordered, "path 4 marks from 240 KB on; see figure 1"},
+		{
+			"link degradation, path 4 still mis-configured", outoforder.Degraded, outoforder.MisconfiguredThreshold,
+			publishedDegraded, publishedDegradedUnordered, "path 4 marks from 240 KB on; see figure 1",
+		},
 	}
 }
 
@@ -109,10 +111,14 @@ func rows(pairs []pair) table.Table {
 	for i, v := range variants() {
 		within := table.Relative(tolerance)
 		t = append(t,
-			table.Row{Figure: name, Quantity: "normalised throughput, Δ=32, " + v.label, Unit: "of optimal",
-				Published: v.controlled, Measured: pairs[i].controlled.Throughput(), Tolerance: within, Note: v.note},
-			table.Row{Figure: name, Quantity: "normalised throughput, no control, " + v.label, Unit: "of optimal",
-				Published: v.unordered, Measured: pairs[i].unordered.Throughput(), Tolerance: within, Note: v.note})
+			table.Row{
+				Figure: name, Quantity: "normalised throughput, Δ=32, " + v.label, Unit: "of optimal",
+				Published: v.controlled, Measured: pairs[i].controlled.Throughput(), Tolerance: within, Note: v.note,
+			},
+			table.Row{
+				Figure: name, Quantity: "normalised throughput, no control, " + v.label, Unit: "of optimal",
+				Published: v.unordered, Measured: pairs[i].unordered.Throughput(), Tolerance: within, Note: v.note,
+			})
 	}
 	return t
 }

@@ -147,16 +147,24 @@ func (r *results) rows() table.Table {
 	const assumed = "20 % of the messages synchronise; the paper does not say how many"
 	none := table.NoNumber()
 	t := table.Table{
-		{Figure: name, Quantity: "synchronise messages out of order at α=1, 32 KB", Unit: "%",
-			Published: 0, Measured: 100 * r.at(r.small, paperAlpha).earlyShare(), Tolerance: table.AtMost(0), Note: assumed},
-		{Figure: name, Quantity: "synchronise messages out of order at α=1, 512 KB", Unit: "%",
-			Published: 0, Measured: 100 * r.at(r.large, paperAlpha).earlyShare(), Tolerance: table.AtMost(0), Note: assumed},
-		{Figure: name, Quantity: "most by which a larger α has more out of order", Unit: "% of messages",
+		{
+			Figure: name, Quantity: "synchronise messages out of order at α=1, 32 KB", Unit: "%",
+			Published: 0, Measured: 100 * r.at(r.small, paperAlpha).earlyShare(), Tolerance: table.AtMost(0), Note: assumed,
+		},
+		{
+			Figure: name, Quantity: "synchronise messages out of order at α=1, 512 KB", Unit: "%",
+			Published: 0, Measured: 100 * r.at(r.large, paperAlpha).earlyShare(), Tolerance: table.AtMost(0), Note: assumed,
+		},
+		{
+			Figure: name, Quantity: "most by which a larger α has more out of order", Unit: "% of messages",
 			Published: none, Measured: 100 * max(r.rise(r.small), r.rise(r.large)), Tolerance: table.AtMost(noise),
-			Note: "larger α leads to less"},
-		{Figure: name, Quantity: "out of order with 512 KB over 32 KB, mean of α < 1", Unit: "times",
+			Note: "larger α leads to less",
+		},
+		{
+			Figure: name, Quantity: "out of order with 512 KB over 32 KB, mean of α < 1", Unit: "times",
 			Published: none, Measured: r.mean(r.large) / r.mean(r.small), Tolerance: table.AtLeast(1),
-			Note: "severer for larger messages"},
+			Note: "severer for larger messages",
+		},
 	}
 	return append(t, r.shareRows(name)...)
 }
@@ -169,9 +177,11 @@ func (r *results) shareRows(name string) (t table.Table) {
 			if alpha != paperAlpha || other == share {
 				continue
 			}
-			t = append(t, table.Row{Figure: name,
+			t = append(t, table.Row{
+				Figure:   name,
 				Quantity: fmt.Sprintf("synchronise messages out of order at α=1, 32 KB, %.0f %% synchronise", 100*other), Unit: "%",
-				Published: 0, Measured: 100 * r.byShare[i][j].earlyShare(), Tolerance: table.AtMost(0)})
+				Published: 0, Measured: 100 * r.byShare[i][j].earlyShare(), Tolerance: table.AtMost(0),
+			})
 		}
 	}
 	return t
