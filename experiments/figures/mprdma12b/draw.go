@@ -36,6 +36,24 @@ func gainPlot(results map[string]*goodputs) figure.Plot {
 	return figure.Plot{Name: "gain", Title: chart.Title, Chart: chart}
 }
 
+// timePlot shows how the lowest goodput depends on how long it is averaged.
+func timePlot(results map[string]*goodputs) figure.Plot {
+	chart := plot.Line{
+		Title:      "Lowest goodput of a connection by the time measured (not given in the paper)",
+		X:          plot.Axis{Label: "time after the warm-up", Unit: "ms"},
+		Y:          plot.Axis{Label: "lowest goodput", Unit: "Gb/s", Max: 40},
+		References: []plot.Reference{{Name: "published: 32.95 Gb/s", Kind: plot.AtY, Y: publishedLowest}},
+	}
+	for i, name := range []string{caseMP, caseAuthors} {
+		s := plot.Series{Name: name, Style: plot.Style{Colour: []plot.Colour{plot.Blue, plot.Vermilion}[i]}}
+		for ms, lowest := range results[name].lowestSoFar {
+			s.Points = append(s.Points, plot.Point{X: float64(ms + 1), Y: lowest})
+		}
+		chart.Series = append(chart.Series, s)
+	}
+	return figure.Plot{Name: "measured-time", Title: chart.Title, Chart: chart}
+}
+
 // connectionData lists the goodput of each connection, lowest first.
 func connectionData(cases []testCase, measured []*goodputs) figure.Data {
 	d := figure.Data{Name: "connections"}
@@ -53,7 +71,9 @@ func connectionData(cases []testCase, measured []*goodputs) figure.Data {
 }
 
 func summaryData(cases []testCase, measured []*goodputs) figure.Data {
-	d := figure.Data{Name: "summary", Columns: []string{"mean_gbps", "min_gbps", "p10_gbps", "median_gbps", "max_gbps", "below_15", "retransmitted", "pfc_pauses"}}
+	d := figure.Data{Name: "summary", Columns: []string{
+		"mean_gbps", "min_gbps", "p10_gbps", "median_gbps", "max_gbps", "below_15", "retransmitted", "pfc_pauses",
+	}}
 	for i, g := range measured {
 		d.Labels = append(d.Labels, cases[i].name)
 		d.Rows = append(d.Rows, []float64{

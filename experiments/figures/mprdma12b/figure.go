@@ -57,7 +57,7 @@ func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 	out.Table = rows(results)
 	out.Plots = []figure.Plot{distributionPlot(results)}
 	if !o.Quick {
-		out.Plots = append(out.Plots, gainPlot(results))
+		out.Plots = append(out.Plots, gainPlot(results), timePlot(results))
 	}
 	out.Data = []figure.Data{connectionData(cases, measured), summaryData(cases, measured)}
 	out.Wall = time.Since(began)

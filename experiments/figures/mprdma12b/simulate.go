@@ -13,7 +13,10 @@ import (
 // goodputs is what the connections of a case achieved, in Gb/s, from the lowest to
 // the highest.
 type goodputs struct {
-	sorted        []float64
+	sorted []float64
+	// lowestSoFar is the lowest goodput if it is averaged over one millisecond, two,
+	// and so on; only of connections without end.
+	lowestSoFar   []float64
 	retransmitted uint64
 	pauses        uint64
 	hops, events  uint64
@@ -56,11 +59,16 @@ func (g *goodputs) ofStreams(ctx context.Context, r *scenario.Run, c testCase) e
 	for i, f := range r.Flows {
 		before[i] = f.Acked()
 	}
-	if err := advance(ctx, r.Net, c.duration); err != nil {
-		return err
-	}
-	for i, f := range r.Flows {
-		g.sorted = append(g.sorted, float64(f.Acked()-before[i])*8/(c.duration-c.warmUp).Seconds()/1e9)
+	for at := c.warmUp; at < c.duration; {
+		at = min(at+sim.Millisecond, c.duration)
+		if err := advance(ctx, r.Net, at); err != nil {
+			return err
+		}
+		g.sorted = g.sorted[:0]
+		for i, f := range r.Flows {
+			g.sorted = append(g.sorted, float64(f.Acked()-before[i])*8/(at-c.warmUp).Seconds()/1e9)
+		}
+		g.lowestSoFar = append(g.lowestSoFar, slices.Min(g.sorted))
 	}
 	g.simulated = time.Duration(c.duration / sim.Nanosecond)
 	return nil
