@@ -10,9 +10,10 @@
 //
 // A simulation is a function of its configuration and seed. It is a sequence of
 // events (event.go), which delay lines and a calendar queue keep in order
-// (agenda.go). A packet costs two events per link: its arrival at the next node
-// (ingress.go) and the end of its transmission (egress.go). Switches (switch.go)
-// choose among equal paths by a hash of the five-tuple,
+// (agenda.go). A packet costs one or two events per link: its arrival at the next
+// node (ingress.go), and the end of its transmission (egress.go) if another packet
+// waits for the link. Switches (switch.go) choose among equal paths by a hash of
+// the five-tuple,
 // mark by queue length (marking.go) and stop their neighbours before the buffer
 // overflows (PFC). A host (host.go) lets its NIC ask the queue pairs for packets,
 // in turn, whenever the link is free.

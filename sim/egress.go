@@ -6,11 +6,9 @@ import "math/bits"
 const priorities = 8
 
 // egress is the sending half of a port: its queues, one per priority, and the
-// link that they share. A packet costs two events: its arrival at the other end,
-// which is known when it begins to be sent, and the end of its transmission. The
-// second could be left out where no packet waits for it; but both happen a usual
-// time after their cause, which makes them cheap (delayline.go), while an event
-// for the rest of a transmission does not.
+// link that they share. A packet that begins to be sent is as good as arrived:
+// one event carries it over the link. A second event, at the end of the
+// transmission, is needed only if another packet waits for the link.
 //
 // The fields that every packet needs come first; with the queues they fill few
 // cache lines.
@@ -22,7 +20,7 @@ type egress struct {
 	perByte   uint64   // picoseconds per byte, in 2^-16
 	delay     Time
 	busyUntil Time
-	busy      bool  // a packet is on the link, until busyUntil
+	armed     bool  // an event at busyUntil is pending
 	waiting   uint8 // priorities with packets in queues
 	paused    uint8 // priorities that the peer has stopped
 
@@ -93,22 +91,34 @@ func (e *egress) enqueue(p *packet) {
 	e.start()
 }
 
-// start sends the next packet if the link is free. Else the end of the
-// transmission will.
+// start sends the next packet if the link is free, else sees to it that it will
+// be sent when the link is.
 func (e *egress) start() {
-	if e.busy {
+	if e.node.shard.now < e.busyUntil {
+		e.awaitEnd()
 		return
 	}
-	if p := e.next(); p != nil {
-		e.busy = true
-		e.transmit(p)
+	p := e.next()
+	if p == nil {
+		return
+	}
+	e.transmit(p)
+	if e.wanting() != 0 {
+		e.awaitEnd()
+	}
+}
+
+// awaitEnd lets act happen at the end of the transmission, once.
+func (e *egress) awaitEnd() {
+	if !e.armed {
+		e.armed = true
 		e.node.at(e.busyUntil, e, nil)
 	}
 }
 
-// act is the end of a transmission.
+// act is the end of a transmission for which a packet waits.
 func (e *egress) act(*packet) {
-	e.busy = false
+	e.armed = false
 	e.start()
 }
 

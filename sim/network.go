@@ -38,7 +38,7 @@ const (
 	firstSourcePort = 0xc000
 	// largeNetwork is from how many hosts on a network does not fit the cache of
 	// one processor.
-	largeNetwork = 64
+	largeNetwork = 256
 )
 
 func (c *Config) priority() uint8 { return uint8(c.Priority) }
