@@ -146,17 +146,29 @@ func (m *MP) timedOut(now Time) {
 	}
 	m.retries = min(m.retries+1, 1000) // without a timeout there is no end to them
 	m.earlyTries = 0
+	m.blameSilence()
 	m.recover.timedOut()
 	m.control.OnTimeout()
 	m.doubtful = m.out.nxt
 	for p := range m.paths {
-		m.policy.Feedback(Path(p), TimedOut, 0)
 		if m.paths[p].Retired && m.retries >= 2 {
 			m.restore(now, Path(p)) // it can be no worse than those in use
 		}
 	}
 	m.releaseAll()
 	m.armRTO(now)
+}
+
+// blameSilence tells the policy on which paths packets were not answered. A path
+// that had none in the network has not been silent, and is where the next ones
+// should go: a path whose acknowledgements are lost looks idle, and would
+// otherwise be chosen for the same packets until the retries are used up.
+func (m *MP) blameSilence() {
+	for p := range m.paths {
+		if !m.opt.Selective || m.paths[p].inFlight() > 0 {
+			m.policy.Feedback(Path(p), TimedOut, 0)
+		}
+	}
 }
 
 // peerNotReady hears an RNR NAK for packet s. All that is not acknowledged waits

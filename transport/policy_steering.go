@@ -28,9 +28,6 @@ func (s *steering) hear(p Path, sig Signal) {
 	if !s.on || int(p) >= len(s.trouble) {
 		return
 	}
-	if sig == TimedOut {
-		return // silence on all paths says nothing about one
-	}
 	if s.heard++; s.heard >= idleTrust && s.active() {
 		s.heard = 0
 		s.forgiveIdle()

@@ -71,14 +71,24 @@ func TestSteeringAvoidsTroubledPaths(t *testing.T) {
 	}
 }
 
-// A timeout is silence on all paths and says nothing about one; a path that a
-// probe brought back into use is trusted at once.
+// A path that was silent looks idle, because what it had in flight was given up.
+// It is not chosen for the same packets again; if all were silent, all are tried.
+func TestSteeringAvoidsSilentPaths(t *testing.T) {
+	a := steered(3, 8, map[Path]int{})
+	a.Feedback(1, TimedOut, 0)
+	if uses := take(a, 800); uses[1] != 0 || uses[0] == 0 || uses[2] == 0 {
+		t.Errorf("after silence on path 1 packets went to %v", uses)
+	}
+	a.Feedback(0, TimedOut, 0)
+	a.Feedback(2, TimedOut, 0)
+	if uses := take(a, 800); len(uses) != 3 {
+		t.Errorf("after silence on all paths packets went to %v", uses)
+	}
+}
+
+// A path that a probe brought back into use is trusted at once.
 func TestSteeringForgives(t *testing.T) {
 	a := steered(2, 8, map[Path]int{0: 100, 1: 0})
-	a.Feedback(1, TimedOut, 0)
-	if uses := clockedTo(a, 0, 400); uses[1] == 0 {
-		t.Error("a timeout was held against a path")
-	}
 	a.Feedback(1, Nacked, 0)
 	a.SetUsable(1, false)
 	a.SetUsable(1, true)
