@@ -17,7 +17,7 @@ type Config struct {
 
 	MTU      int // path MTU; default 4096
 	Paths    int // virtual paths that a host offers; default 64
-	Window   int // packets that a NIC can take for one queue pair; 0: no limit
+	Window   int // packets that a NIC can take for one queue pair; 0: not said, RC then uses its default
 	Priority int // traffic class of all queue pairs; default 3, as RoCE's is by custom
 	Switch   SwitchConfig
 	// SwitchFor answers the configuration of one switch, by name, where it differs.

@@ -19,10 +19,9 @@ type packet struct {
 	sport    uint16
 	priority uint8
 	pause    pauseFrame
-	marked   bool // ECN: congestion experienced
-	corrupt  bool // a link has damaged it: its ICRC is wrong
-	hops     uint8
-	_        [1]byte // up to a cache line
+	marked   bool    // ECN: congestion experienced
+	corrupt  bool    // a link has damaged it: its ICRC is wrong
+	_        [2]byte // up to a cache line
 
 	transport.Packet
 
@@ -75,7 +74,7 @@ func (l *pool) grow() {
 }
 
 func (l *pool) put(p *packet) {
-	p.marked, p.corrupt, p.pause, p.hops = false, false, noPause, 0
+	p.marked, p.corrupt, p.pause = false, false, noPause
 	p.ingress = nil
 	p.Spans = p.Spans[:0]
 	p.next = l.free

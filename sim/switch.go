@@ -53,8 +53,6 @@ type fabricSwitch struct {
 	total    int32
 	used     int32
 	peakUsed int32
-	drops    uint64
-	noRoute  uint64
 }
 
 // forward sends a packet on.
@@ -65,14 +63,12 @@ func (s *fabricSwitch) forward(in *ingress, p *packet) {
 	}
 	p.out = nil
 	if out == nil {
-		s.noRoute++
 		s.shard.pool.put(p)
 		return
 	}
 	q := &out.queues[p.priority]
 	if !s.admits(q, p) {
 		out.dropped++
-		s.drops++
 		s.shard.pool.put(p)
 		return
 	}
@@ -85,7 +81,6 @@ func (s *fabricSwitch) forward(in *ingress, p *packet) {
 		s.peakUsed = s.used
 	}
 	p.ingress = in
-	p.hops++
 	in.buffered[p.priority] += p.size
 	if s.cfg.PFC.On {
 		s.stopIfFull(in, p.priority)
