@@ -19,7 +19,7 @@ func Report(ran []Ran, o figure.Options) ([]byte, error) {
 	r := report.Report{
 		Title: "The papers' figures, reproduced",
 		Summary: "Each figure was run with braid's own transport in braid's simulator. The table holds every number that " +
-			"the papers publish beside the one that was measured, with the tolerance that was stated beforehand.",
+			"the papers publish beside the one that was measured, with its tolerance; the README of a figure says which choices were made after results had been seen.",
 		Facts: []report.Fact{{Name: "seed", Value: fmt.Sprint(o.Seed)}, {Name: "scale", Value: scale(o)}},
 	}
 	for _, f := range ran {
