@@ -101,6 +101,9 @@ func (a *agenda) enter(i int, e event) {
 		a.heads[i] = e.at
 	}
 	l.push(e)
+	if a.large {
+		l.warmTail()
+	}
 }
 
 // pushForeign adds an event that another shard caused.

@@ -70,8 +70,8 @@ func (n *Network) takeStock() (b stock) {
 	}
 	n.eachPending(func(e *event) {
 		switch {
-		case e.p == nil:
-		case e.p.pause != noPause:
+		case e.packet() == nil:
+		case e.packet().pause != noPause:
 			b.pauses++
 		default:
 			b.onLinks++
@@ -83,8 +83,8 @@ func (n *Network) takeStock() (b stock) {
 			b.entered += f.doubled
 			b.lost += f.lost
 		}
-		for i := range lane.queues {
-			for p := lane.queues[i].head; p != nil; p = p.next {
+		for priority := range uint8(priorities) {
+			for p := lane.queue(priority).head; p != nil; p = p.next {
 				b.queued++
 			}
 		}
@@ -100,8 +100,8 @@ func (s *fabricSwitch) audit() error {
 		buffered[in] = &[priorities]int32{}
 	}
 	for _, port := range s.ports {
-		for priority := range port.queues {
-			q := &port.queues[priority]
+		for priority := range uint8(priorities) {
+			q := port.queue(priority)
 			bytes := int32(0)
 			for p := q.head; p != nil; p = p.next {
 				bytes += p.size

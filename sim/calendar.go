@@ -162,9 +162,6 @@ func (c *calendar) openNextDay() bool {
 		s.count = 0
 		i, s.next, c.free = s.next, c.free, i
 	}
-	if c.large {
-		prefetchEvents(c.today)
-	}
 	sortEvents(c.today)
 	if c.large {
 		warm(c.today)

@@ -167,7 +167,7 @@ func (t *Traffic) link() error {
 			return err
 		}
 		if f.waitsFor == 0 {
-			f.from.host.at(Time(f.Start), call(f.start), nil)
+			f.from.host.call(Time(f.Start), f.start)
 		}
 	}
 	return nil

@@ -60,9 +60,9 @@ func (w wait) staysStopped(stuck map[wait]bool) bool {
 			if !stuck[wait{port, p}] {
 				continue
 			}
-			used += port.queues[p].bytes
+			used += port.queue(p).bytes
 			if p == w.priority {
-				mine += port.queues[p].cameBy(w.lane.peer)
+				mine += port.queue(p).cameBy(w.lane.peer)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (w wait) circle(stuck map[wait]bool) (names []string) {
 		names = append(names, w.lane.name)
 		for _, port := range w.lane.peer.sw.ports {
 			next := wait{port, w.priority}
-			if stuck[next] && port.queues[w.priority].cameBy(w.lane.peer) > 0 {
+			if stuck[next] && port.queue(w.priority).cameBy(w.lane.peer) > 0 {
 				w = next
 				break
 			}

@@ -52,9 +52,10 @@ func (l *delayLine) pop() *event {
 // How far ahead of its turn an event's memory is asked for, in steps that each
 // read what the step before asked for.
 const (
-	aheadActor  = 9
-	aheadLeads  = 5
-	aheadBehind = 2
+	aheadSubject = 12
+	aheadLeads   = 7
+	aheadBehind  = 3
+	aheadTail    = 24
 )
 
 // warmAhead asks for what the coming events will touch.
@@ -63,12 +64,17 @@ func (l *delayLine) warmAhead() {
 	if waiting <= aheadBehind {
 		return
 	}
-	if waiting > aheadActor {
-		e := l.at(aheadActor)
-		prefetchEvents(unsafe.Slice(e, 1))
+	if waiting > aheadSubject {
+		l.at(aheadSubject).warmSubject()
 	}
 	if waiting > aheadLeads {
 		l.at(aheadLeads).warmLeads()
 	}
 	l.at(aheadBehind).warmBehind()
+}
+
+// warmTail asks for the memory that coming events will be written to. A write
+// that misses the cache does not wait by itself, but those behind it do.
+func (l *delayLine) warmTail() {
+	prefetchLines(unsafe.Pointer(&l.ring[(l.tail+aheadTail)&(len(l.ring)-1)]), 1)
 }

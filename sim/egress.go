@@ -1,6 +1,9 @@
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // priorities is how many traffic classes there are, as in IEEE 802.1Q.
 const priorities = 8
@@ -10,42 +13,46 @@ const priorities = 8
 // one event carries it over the link. A second event, at the end of the
 // transmission, is needed only if another packet waits for the link.
 //
-// The fields that every packet needs come first; with the queues they fill few
-// cache lines.
+// What every packet needs comes first and fills two cache lines.
 type egress struct {
-	node      *node    // that sends
-	peer      *ingress // where packets arrive
-	there     *shard   // the peer's
-	host      *host    // asked for packets when it is a host's; else nil
-	perByte   uint64   // picoseconds per byte, in 2^-16
-	delay     Time
+	node      *node         // that sends
+	peer      *ingress      // where packets arrive
+	towards   *fabricSwitch // whose ingress that is; nil: a host's
+	host      *host         // asked for packets when it is a host's; else nil
+	speed     *speed
+	shares    *shares // weighted scheduling; nil: strict
 	busyUntil Time
+	usual     uint8 // the priority whose queue is the main one
 	armed     bool  // an event at busyUntil is pending
 	waiting   uint8 // priorities with packets in queues
 	paused    uint8 // priorities that the peer has stopped
+	abroad    bool  // the peer is in another shard
+	_         [3]byte
 
-	marking *Marking
-	shares  *shares // weighted scheduling; nil: strict
-	fault   *fault  // what is wrong with the link; nil: nothing
-	tap     func(at Time, p *packet)
-	egressCounts
-	queues [priorities]queue
+	main            queue // of the usual priority
+	marking         *Marking
+	fault           *fault // what is wrong with the link; nil: nothing
+	tap             func(at Time, p *packet)
+	sent, sentBytes uint64
 
+	others    [priorities]queue // that of the usual priority is not used
+	marked    uint64
+	dropped   uint64 // by a full buffer
 	pauses    uint64 // XOFF heard
+	offs      uint64 // XOFF sent
 	pausedFor Time
 	pausedAt  [priorities]Time
 	name      string
-	nominal   int64   // bits per second
-	rate      int64   // now
-	rare      *rarely // what few have; nil: nothing
-	_         [8]byte // up to a multiple of a cache line
+	nominal   int64    // bits per second
+	rate      int64    // now
+	rare      *rarely  // what few have; nil: nothing
+	_         [48]byte // up to a multiple of two cache lines, which come together
 }
 
-// egressCounts is what an egress counts for each packet.
-type egressCounts struct {
-	sent, sentBytes uint64
-	marked          uint64
-	dropped         uint64 // by a full buffer
+// speed is how fast a link is. Links of a kind share it.
+type speed struct {
+	perByte uint64 // picoseconds, in 2^-16
+	delay   Time
 }
 
 // queue is a chain of packets of one priority.
@@ -73,18 +80,33 @@ func (q *queue) pop() *packet {
 	return p
 }
 
-// setRate changes the speed of the link, in bits per second.
+// speedOf is the speed of a link of a rate, in bits per second, and a delay.
+func speedOf(rate int64, delay Time) speed {
+	return speed{perByte: (8 * uint64(Second) << 8 / uint64(rate)) << 8, delay: delay}
+}
+
+// setRate changes the rate of the link, in bits per second.
 func (e *egress) setRate(rate int64) {
-	e.rate = rate
-	e.perByte = (8 * uint64(Second) << 8 / uint64(rate)) << 8
+	if rate != e.rate {
+		s := speedOf(rate, e.speed.delay)
+		e.rate, e.speed = rate, &s
+	}
 }
 
 // serialisation is how long size bytes take.
-func (e *egress) serialisation(size int32) Time { return Time(uint64(size) * e.perByte >> 16) }
+func (s *speed) serialisation(size int32) Time { return Time(uint64(size) * s.perByte >> 16) }
+
+// queue is the queue of a priority.
+func (e *egress) queue(priority uint8) *queue {
+	if priority == e.usual {
+		return &e.main
+	}
+	return &e.others[priority]
+}
 
 // enqueue puts a packet into the queue of its priority.
 func (e *egress) enqueue(p *packet) {
-	q := &e.queues[p.priority]
+	q := e.queue(p.priority)
 	q.push(p)
 	e.waiting |= 1 << p.priority
 	q.peak = max(q.peak, q.bytes)
@@ -108,16 +130,16 @@ func (e *egress) start() {
 	}
 }
 
-// awaitEnd lets act happen at the end of the transmission, once.
+// awaitEnd lets ended happen at the end of the transmission, once.
 func (e *egress) awaitEnd() {
 	if !e.armed {
 		e.armed = true
-		e.node.at(e.busyUntil, e, nil)
+		e.node.at(e.busyUntil, ending, unsafe.Pointer(e))
 	}
 }
 
-// act is the end of a transmission for which a packet waits.
-func (e *egress) act(*packet) {
+// ended is the end of a transmission for which a packet waits.
+func (e *egress) ended() {
 	e.armed = false
 	e.start()
 }
@@ -157,7 +179,7 @@ func (e *egress) take(priority int) *packet {
 	if e.waiting&(1<<priority) == 0 {
 		return e.host.pull(e, uint8(priority))
 	}
-	q := &e.queues[priority]
+	q := e.queue(uint8(priority))
 	p := q.pop()
 	if q.head == nil {
 		e.waiting &^= 1 << priority
@@ -168,14 +190,13 @@ func (e *egress) take(priority int) *packet {
 // transmit puts a packet on the link.
 func (e *egress) transmit(p *packet) {
 	n := e.node
-	e.busyUntil = n.shard.now + e.serialisation(p.size)
+	e.busyUntil = n.shard.now + e.speed.serialisation(p.size)
 	e.sent++
 	e.sentBytes += uint64(p.size)
-	if in := p.ingress; in != nil {
-		in.sw.left(in, p)
-		p.ingress = nil
+	if e.host == nil {
+		p.ingress.sw.left(p.ingress, p)
 	}
-	arrival := e.busyUntil + e.delay
+	arrival := e.busyUntil + e.speed.delay
 	if e.tap != nil {
 		e.tap(n.shard.now, p)
 	}
@@ -183,7 +204,26 @@ func (e *egress) transmit(p *packet) {
 		e.fault.transmit(e, arrival, p)
 		return
 	}
-	n.send(arrival, e.there, e.peer, p)
+	e.deliver(arrival, p)
+}
+
+// deliver lets a packet arrive at the other end. By which port the switch there
+// will send it on is looked up now, when the packet is at hand.
+func (e *egress) deliver(at Time, p *packet) {
+	p.ingress = e.peer
+	if e.towards != nil {
+		p.out = e.towards.route(p)
+	}
+	e.carry(at, p)
+}
+
+// carry lets a packet happen at the other end.
+func (e *egress) carry(at Time, p *packet) {
+	if e.abroad {
+		e.node.send(at, e.peer.shard(), p)
+		return
+	}
+	e.node.at(at, arriving, unsafe.Pointer(p))
 }
 
 // hear obeys a PFC frame from the peer.
@@ -207,8 +247,8 @@ func (e *egress) hear(p *packet) {
 
 // queued is how many bytes wait here.
 func (e *egress) queued() (bytes int) {
-	for i := range e.queues {
-		bytes += int(e.queues[i].bytes)
+	for priority := range uint8(priorities) {
+		bytes += int(e.queue(priority).bytes)
 	}
 	return bytes
 }
@@ -223,7 +263,8 @@ func (e *egress) control(kind pauseFrame, priority uint8) {
 	p.pause, p.priority, p.size = kind, priority, pauseFrameSize
 	// The frame waits for the packet on the link to end, and for nothing else.
 	start := max(n.shard.now, e.busyUntil)
-	n.send(start+e.serialisation(p.size)+e.delay, e.there, e.peer, p)
+	p.ingress = e.peer
+	e.carry(start+e.speed.serialisation(p.size)+e.speed.delay, p)
 }
 
 // pauseFrameSize is the smallest Ethernet frame with its preamble and gap.

@@ -1,10 +1,6 @@
 package sim
 
-// actor is what an event happens to.
-type actor interface {
-	// act lets the event happen. p is the packet that the event carries, or nil.
-	act(p *packet)
-}
+import "unsafe"
 
 // event is something that will happen. Events happen in the order of (at, key).
 //
@@ -13,21 +9,59 @@ type actor interface {
 // event and that node's count of events so far. Nodes influence each other only
 // through links, which take time, so each node sees the same events in the same
 // order whether one thread runs all of them or several threads share them.
+//
+// A large network has a million events pending, so an event is small: the key
+// also says what kind it is, and with that what its subject is.
 type event struct {
-	at  Time
-	key uint64
-	to  actor
-	p   *packet
+	at      Time
+	key     uint64
+	subject unsafe.Pointer
 }
 
-// keyNodeShift leaves room for 2^40 events per node and 2^24 nodes.
-const keyNodeShift = 40
+// kind is what happens, and to what.
+type kind uint8
+
+const (
+	arriving kind = iota // a *packet reaches its ingress
+	ending               // an *egress has sent a packet, and another one waits
+	timing               // a *conn wanted to be called
+	calling              // a *call: too rare to deserve a kind of its own
+)
+
+// The key holds, from its low end, the kind, 2^38 events per node and 2^24 nodes.
+const (
+	keyKindBits  = 2
+	keyNodeShift = 40
+)
+
+// call is a function to call.
+type call struct{ f func() }
 
 func (e *event) before(o *event) bool {
 	return e.at < o.at || e.at == o.at && e.key < o.key
 }
 
-// call is an actor for events that are too rare to deserve a type of their own.
-type call func()
+func (e *event) kind() kind { return kind(e.key & (1<<keyKindBits - 1)) }
 
-func (c call) act(*packet) { c() }
+// packet is the packet that arrives, or nil if the event is something else.
+func (e *event) packet() *packet {
+	if e.kind() != arriving {
+		return nil
+	}
+	return (*packet)(e.subject)
+}
+
+// happen lets the event happen.
+func (e *event) happen() {
+	switch e.kind() {
+	case arriving:
+		p := (*packet)(e.subject)
+		p.ingress.arrive(p)
+	case ending:
+		(*egress)(e.subject).ended()
+	case timing:
+		(*conn)(e.subject).expire()
+	case calling:
+		(*call)(e.subject).f()
+	}
+}

@@ -72,7 +72,7 @@ func (n *Network) Impair(at Time, link string, direction Direction, i Impairment
 		// Each impairment draws numbers of its own, or the second of a flapping
 		// link would lose the same packets as the first.
 		f := newFault(i, n.cfg.Seed^mix(uint64(at)), lane)
-		lane.node.at(max(at, lane.node.now()), call(func() { lane.impair(f) }), nil)
+		lane.node.call(max(at, lane.node.now()), func() { lane.impair(f) })
 	}
 	return nil
 }
@@ -143,10 +143,10 @@ func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 	if f.Jitter > 0 {
 		arrival += Time(f.dice.roll() % uint64(f.Jitter))
 	}
-	n.send(arrival, e.there, e.peer, p)
+	e.deliver(arrival, p)
 	if concerned && f.duplicate != 0 && f.dice.happens(f.duplicate) {
 		f.doubled++
-		n.send(arrival+Nanosecond, e.there, e.peer, n.shard.pool.copyOf(p))
+		e.deliver(arrival+Nanosecond, n.shard.pool.copyOf(p))
 	}
 }
 

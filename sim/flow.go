@@ -153,7 +153,7 @@ func (f *flow) offer() {
 	}
 	if f.offered < f.Bytes || f.Bytes == 0 {
 		pause := Time(float64(f.size) * 8 / float64(f.Rate) * float64(Second))
-		f.from.host.at(f.from.host.now()+max(1, pause), call(f.offer), nil)
+		f.from.host.call(f.from.host.now()+max(1, pause), f.offer)
 	}
 	f.post()
 }
@@ -252,7 +252,7 @@ func (f *flow) release(waiting []*flow) {
 	for _, w := range waiting {
 		if w.waitsFor--; w.waitsFor == 0 {
 			h := w.from.host
-			h.at(h.now()+Time(w.Start), call(w.start), nil)
+			h.call(h.now()+Time(w.Start), w.start)
 		}
 	}
 }

@@ -151,13 +151,13 @@ func (n *Network) idealTime(src, dst int, size, headers int64) Time {
 	total := Time(0)
 	for _, s := range steps {
 		lane := n.ports[s.Node][s.Port]
-		total += 2*lane.delay + lane.serialisation(int32(last)) + lane.serialisation(framing+36)
-		if slowest == nil || lane.perByte > slowest.perByte {
+		total += 2*lane.speed.delay + lane.speed.serialisation(int32(last)) + lane.speed.serialisation(framing+36)
+		if slowest == nil || lane.speed.perByte > slowest.speed.perByte {
 			slowest = lane
 		}
 	}
 	if slowest == nil {
 		return 0
 	}
-	return total + Time(packets-1)*slowest.serialisation(int32(mtu+headers))
+	return total + Time(packets-1)*slowest.speed.serialisation(int32(mtu+headers))
 }

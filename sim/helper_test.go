@@ -133,7 +133,7 @@ func inject(n *Network, src, dst int, size int32, priority uint8, sport uint16) 
 func injectData(n *Network, src, dst int, size int32, priority uint8, sport uint16, length int) {
 	h := n.hosts[src]
 	p := h.shard.pool.take()
-	p.from, p.src, p.dst, p.size, p.priority, p.sport = h, int32(src), int32(dst), size, priority, sport
+	p.src, p.dst, p.size, p.priority, p.sport = int32(src), int32(dst), size, priority, sport
 	p.DestQP, p.Length = 0, length
 	h.nics[0].enqueue(p)
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"math/bits"
 	"net/netip"
+	"unsafe"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -51,7 +52,7 @@ type conn struct {
 	multi    bool // several paths
 	priority uint8
 	sport    uint16 // of path 0
-	timerAt  Time   // when act is due; never: not at all
+	timerAt  Time   // when expire is due; never: not at all
 	laterAt  Time   // when an event is pending that an earlier one has overtaken
 	// onDone is told when completions were delivered, and what happened.
 	onDone func()
@@ -127,7 +128,6 @@ const framing = 38 + 20 + 8
 
 // address gives a packet what the fabric needs to know of it.
 func (h *host) address(c *conn, p *packet) {
-	p.from = h
 	p.priority = c.priority
 	p.dst = c.remote
 	p.to = c.peer
@@ -189,13 +189,13 @@ func (h *host) accept(p *packet) *conn {
 	if c == nil || c.number != p.DestQP || c.host != h || c.dead {
 		c = h.conns.find(p.DestQP)
 	}
-	if c == nil || c.remote >= 0 && int(c.remote) != p.from.number {
+	if c == nil || c.remote >= 0 && c.remote != p.src {
 		h.unknown++
 		return nil
 	}
 	p.AH = 0
 	if c.remote < 0 {
-		p.AH = uint32(h.addresses.Learn(p.from.addr))
+		p.AH = uint32(h.addresses.Learn(hostAddr(int(p.src))))
 	}
 	return c
 }
@@ -218,7 +218,7 @@ func (h *host) settle(c *conn) {
 	}
 }
 
-// setTimer lets act happen at an instant, or before. A timeout that alternates
+// setTimer lets expire happen at an instant, or before. A timeout that alternates
 // between soon and late, as that of a paced queue pair does, leaves one late event
 // pending and uses it again.
 func (c *conn) setTimer(at Time) {
@@ -228,12 +228,12 @@ func (c *conn) setTimer(at Time) {
 	}
 	c.laterAt = min(c.laterAt, c.timerAt)
 	c.timerAt = at
-	c.host.at(at, c, nil)
+	c.host.at(at, timing, unsafe.Pointer(c))
 }
 
-// act is a timer of the queue pair. It is not disarmed when the queue pair's
+// expire is a timer of the queue pair. It is not disarmed when the queue pair's
 // timeout moves to a later time: then it only looks, and is armed again.
-func (c *conn) act(*packet) {
+func (c *conn) expire() {
 	h := c.host
 	if h.now() == c.laterAt {
 		c.laterAt = never

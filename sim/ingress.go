@@ -1,29 +1,33 @@
 package sim
 
-// ingress is the receiving half of a port.
+// ingress is the receiving half of a port. It fills a cache line.
 type ingress struct {
-	sw    *fabricSwitch // whose it is, or
-	host  *host
-	twin  *egress // the sending half of the same port
-	shard *shard
-
-	buffered [priorities]int32 // bytes in the switch's buffer that came this way
+	sw       *fabricSwitch // whose it is, or
+	host     *host
+	twin     *egress           // the sending half of the same port
 	stopped  uint8             // priorities for which XOFF was sent
-	offs     uint64            // XOFF frames sent
-	_        [48]byte          // up to a multiple of a cache line
+	buffered [priorities]int32 // bytes in the switch's buffer that came this way
 }
 
-// act is the arrival of a packet.
-func (i *ingress) act(p *packet) {
+// arrive takes a packet from the link.
+func (i *ingress) arrive(p *packet) {
+	s := i.shard()
 	if p.pause != noPause {
 		i.twin.hear(p)
-		i.shard.pool.put(p)
+		s.pool.put(p)
 		return
 	}
-	i.shard.hops++
+	s.hops++
 	if i.sw != nil {
 		i.sw.forward(i, p)
 		return
 	}
 	i.host.arrive(p)
+}
+
+func (i *ingress) shard() *shard {
+	if i.sw != nil {
+		return i.sw.shard
+	}
+	return i.host.shard
 }

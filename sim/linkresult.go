@@ -48,10 +48,10 @@ func (n *Network) Link(i int) LinkResult {
 		Packets: e.sent, Bytes: e.sentBytes, Marked: e.marked, Dropped: e.dropped,
 		Pauses: e.pauses, Paused: e.pausedFor, Queue: e.queued(),
 	}
-	for p := range e.queues {
-		r.PeakQueue = max(r.PeakQueue, int(e.queues[p].peak))
-		if e.paused&(1<<p) != 0 {
-			r.Paused += e.node.now() - e.pausedAt[p]
+	for priority := range uint8(priorities) {
+		r.PeakQueue = max(r.PeakQueue, int(e.queue(priority).peak))
+		if e.paused&(1<<priority) != 0 {
+			r.Paused += e.node.now() - e.pausedAt[priority]
 		}
 	}
 	if f := e.fault; f != nil {

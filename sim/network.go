@@ -157,12 +157,21 @@ func (n *Network) addLinks(place []int) {
 	n.ports = make([][]*egress, len(n.graph.Nodes))
 	// Side by side, and aligned, they take fewer cache lines.
 	ins, outs := make([]ingress, len(n.lanes)), make([]egress, len(n.lanes))
+	speeds := map[speed]*speed{}
+	speedShared := func(rate int64, delay Time) *speed {
+		s := speedOf(rate, delay)
+		if speeds[s] == nil {
+			speeds[s] = &s
+		}
+		return speeds[s]
+	}
+	unmarked := &Marking{low: noMarking}
 	half := func(node int, l *topology.Link, direction string) (*egress, *ingress) {
 		in, out := &ins[0], &outs[0]
 		ins, outs = ins[1:], outs[1:]
-		*in = ingress{shard: n.shards[place[node]], host: hostOf[node], sw: n.switches[node]}
-		*out = egress{host: in.host, delay: Time(l.Delay), nominal: l.Rate, name: l.Name + direction, marking: &Marking{low: noMarking}}
-		out.setRate(l.Rate)
+		*in = ingress{host: hostOf[node], sw: n.switches[node]}
+		*out = egress{host: in.host, nominal: l.Rate, rate: l.Rate, name: l.Name + direction, marking: unmarked, usual: n.cfg.priority()}
+		out.speed = speedShared(l.Rate, Time(l.Delay))
 		in.twin = out
 		n.ports[node] = append(n.ports[node], out)
 		if in.sw != nil {
@@ -181,7 +190,9 @@ func (n *Network) addLinks(place []int) {
 		outA, inA := half(l.A, l, ">")
 		outB, inB := half(l.B, l, "<")
 		outA.peer, outB.peer = inB, inA
-		outA.there, outB.there = inB.shard, inA.shard
+		outA.towards, outB.towards = inB.sw, inA.sw
+		outA.abroad = inA.shard() != inB.shard()
+		outB.abroad = outA.abroad
 		n.lanes[2*i], n.lanes[2*i+1] = outA, outB
 	}
 }

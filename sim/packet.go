@@ -10,10 +10,9 @@ import "github.com/braid-rdma/braid/transport"
 // network is a cache miss for each packet and hop.
 type packet struct {
 	next     *packet  // in a queue, or in the pool
-	ingress  *ingress // of the switch where it waits, for PFC's accounts
-	from     *host    // where it began
+	ingress  *ingress // by which it arrives, or arrived at the switch where it waits
+	out      *egress  // by which that switch sends it; nil: it has no route
 	to       *conn    // which it is for, if the sender knows; the receiver checks it
-	out      *egress  // by which the switch that it arrives at will send it, if already known
 	src, dst int32    // host numbers
 	size     int32    // bytes on the link, with framing
 	sport    uint16
@@ -22,7 +21,12 @@ type packet struct {
 	marked   bool    // ECN: congestion experienced
 	corrupt  bool    // a link has damaged it: its ICRC is wrong
 	_        [2]byte // up to a cache line
+	*body
+}
 
+// body is what only the ends of the way look at. Bodies lie apart, so that the
+// rest of many packets is close together.
+type body struct {
 	transport.Packet
 
 	// Verify mode: the payload as it was when the packet was sent.
@@ -30,7 +34,6 @@ type packet struct {
 	// Wire mode: the packet as bytes.
 	bytes []byte
 	spans [inlineSpans]transport.Span
-	_     [48]byte // up to a multiple of a cache line
 }
 
 // inlineSpans is how many pieces of memory a payload of one packet mostly has.
@@ -65,9 +68,11 @@ func (l *pool) take() *packet {
 }
 
 func (l *pool) grow() {
-	packets := make([]packet, slab)
+	packets, bodies := make([]packet, slab), make([]body, slab)
 	for i := range packets {
-		packets[i].Spans = packets[i].spans[:0]
+		b := &bodies[i]
+		b.Spans = b.spans[:0]
+		packets[i].body = b
 		l.put(&packets[i])
 	}
 	l.made += slab
@@ -75,7 +80,7 @@ func (l *pool) grow() {
 
 func (l *pool) put(p *packet) {
 	p.marked, p.corrupt, p.pause = false, false, noPause
-	p.ingress = nil
+	p.ingress, p.out = nil, nil
 	p.Spans = p.Spans[:0]
 	p.next = l.free
 	l.free = p
@@ -84,12 +89,13 @@ func (l *pool) put(p *packet) {
 // copyOf makes a second packet like p.
 func (l *pool) copyOf(p *packet) *packet {
 	q := l.take()
-	q.Spans = append(q.Spans[:0], p.Spans...)
-	q.payload = append(q.payload[:0], p.payload...)
-	q.bytes = append(q.bytes[:0], p.bytes...)
-	spans, payload, bytes := q.Spans, q.payload, q.bytes
+	b := q.body
+	spans := append(b.Spans[:0], p.Spans...)
+	payload := append(b.payload[:0], p.payload...)
+	bytes := append(b.bytes[:0], p.bytes...)
+	b.Packet, b.Spans, b.payload, b.bytes = p.Packet, spans, payload, bytes
 	*q = *p
-	q.next, q.Spans, q.payload, q.bytes = nil, spans, payload, bytes
+	q.next, q.body = nil, b
 	return q
 }
 

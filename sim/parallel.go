@@ -36,8 +36,8 @@ func partition(g *topology.Graph, workers int) []int {
 func (n *Network) lookahead() Time {
 	least := never
 	for _, l := range n.lanes {
-		if l.node.shard != l.peer.shard {
-			least = min(least, l.delay)
+		if l.abroad {
+			least = min(least, l.speed.delay)
 		}
 	}
 	return least

@@ -170,7 +170,7 @@ func TestAuditFindsWhatIsWrong(t *testing.T) {
 		"buffer":          func(n *Network) { n.switches[3].used++ },
 		"ingress":         func(n *Network) { n.switches[3].ins[0].buffered[3]-- },
 		"link":            func(n *Network) { n.lanes[0].sent++ },
-		"queue":           func(n *Network) { n.switches[3].ports[0].queues[3].bytes++ },
+		"queue":           func(n *Network) { n.switches[3].ports[0].queue(3).bytes++ },
 	}
 	for name, cook := range tests {
 		n := newNetwork(t, star(3, 10*gbps), Config{})

@@ -37,7 +37,7 @@ func (n *Network) step() bool {
 	n.running = true
 	s.now = s.events.now
 	s.happened++
-	e.to.act(e.p)
+	e.happen()
 	n.running = false
 	return true
 }

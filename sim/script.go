@@ -9,7 +9,7 @@ func (n *Network) At(t Time, host int, f func()) error {
 		return fmt.Errorf("%w: there is no host %d of %d", ErrConfig, host, len(n.hosts))
 	}
 	h := n.hosts[host]
-	h.at(max(t, h.now()), call(f), nil)
+	h.call(max(t, h.now()), f)
 	return nil
 }
 
@@ -28,11 +28,11 @@ func (n *Network) PauseStorm(at Time, host int, priority int, duration Time) err
 	h := n.hosts[host]
 	start := max(at, h.now())
 	signal := func(t Time, kind pauseFrame) {
-		h.at(t, call(func() {
+		h.call(t, func() {
 			for _, nic := range h.nics {
 				nic.control(kind, uint8(priority))
 			}
-		}), nil)
+		})
 	}
 	signal(start, pauseOff)
 	if duration > 0 {

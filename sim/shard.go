@@ -1,5 +1,7 @@
 package sim
 
+import "unsafe"
+
 // shard is the part of the simulation that one thread runs: some nodes, their
 // pending events and the packets that are with them.
 type shard struct {
@@ -28,7 +30,7 @@ func (s *shard) run(end Time) {
 		}
 		s.now = s.events.now
 		s.happened++
-		e.to.act(e.p)
+		e.happen()
 	}
 }
 
@@ -56,22 +58,21 @@ func newNode(id int, s *shard) node { return node{shard: s, id: uint64(id) << ke
 
 func (n *node) now() Time { return n.shard.now }
 
-func (n *node) nextKey() uint64 {
-	n.caused++
-	return n.id | n.caused
+func (n *node) nextKey(k kind) uint64 {
+	n.caused += 1 << keyKindBits
+	return n.id | n.caused | uint64(k)
 }
 
-// at lets something happen at this node.
-func (n *node) at(t Time, to actor, p *packet) {
-	n.shard.events.push(event{t, n.nextKey(), to, p})
+// at lets something happen at this node. The subject is what its kind says.
+func (n *node) at(t Time, k kind, subject unsafe.Pointer) {
+	n.shard.events.push(event{t, n.nextKey(k), subject})
 }
 
-// send lets something happen at a node of another shard, or of this one.
-func (n *node) send(t Time, at *shard, to actor, p *packet) {
-	e := event{t, n.nextKey(), to, p}
-	if at == n.shard {
-		at.events.push(e)
-		return
-	}
-	n.shard.outbox[at.number] = append(n.shard.outbox[at.number], e)
+// call lets f happen at this node.
+func (n *node) call(t Time, f func()) { n.at(t, calling, unsafe.Pointer(&call{f})) }
+
+// send lets a packet arrive at its ingress, in another shard.
+func (n *node) send(t Time, there *shard, p *packet) {
+	box := &n.shard.outbox[there.number]
+	*box = append(*box, event{t, n.nextKey(arriving), unsafe.Pointer(p)})
 }

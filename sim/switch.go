@@ -59,14 +59,10 @@ type fabricSwitch struct {
 func (s *fabricSwitch) forward(in *ingress, p *packet) {
 	out := p.out
 	if out == nil {
-		out = s.route(p)
-	}
-	p.out = nil
-	if out == nil {
 		s.shard.pool.put(p)
 		return
 	}
-	q := &out.queues[p.priority]
+	q := out.queue(p.priority)
 	if !s.admits(q, p) {
 		out.dropped++
 		s.shard.pool.put(p)
@@ -80,7 +76,6 @@ func (s *fabricSwitch) forward(in *ingress, p *packet) {
 	if s.used > s.peakUsed {
 		s.peakUsed = s.used
 	}
-	p.ingress = in
 	in.buffered[p.priority] += p.size
 	if s.cfg.PFC.On {
 		s.stopIfFull(in, p.priority)
@@ -144,7 +139,7 @@ func (s *fabricSwitch) stopIfFull(in *ingress, priority uint8) {
 		return
 	}
 	in.stopped |= bit
-	in.offs++
+	in.twin.offs++
 	in.twin.control(pauseOff, priority)
 }
 

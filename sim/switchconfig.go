@@ -49,7 +49,7 @@ func (s *fabricSwitch) reserve() {
 	for _, port := range s.ports {
 		headroom := s.cfg.PFC.Headroom
 		if headroom == 0 {
-			headroom = int(uint64(2*port.delay)<<16/port.perByte) + 4*largestPacket
+			headroom = int(uint64(2*port.speed.delay)<<16/port.speed.perByte) + 4*largestPacket
 		}
 		room += headroom
 	}

@@ -1,11 +1,20 @@
 package sim
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
-// warm follows the events of a day, whose actors and packets are on their way to
-// the cache, to what these lead to: queue pairs, and packets at the head of queues.
-// Each pass reads what the one before it asked for.
+// A large network does not fit the processor's cache: each event waits several
+// times for memory, for some hundred instructions each time. But what happens
+// soon is known, so what it needs is asked for ahead of its turn, in steps that
+// each read what the step before asked for.
+
+// warm takes the events of a day through all steps.
 func warm(day []event) {
+	for i := range day {
+		day[i].warmSubject()
+	}
 	for i := range day {
 		day[i].warmLeads()
 	}
@@ -14,59 +23,62 @@ func warm(day []event) {
 	}
 }
 
-// warmLeads follows actor and packet one step.
+// warmSubject asks for the packet, or for the port or queue pair.
+func (e *event) warmSubject() { prefetchLines(e.subject, subjectLines[e.kind()]) }
+
+// subjectLines is how much of its subject a kind of event needs first.
+var subjectLines = [...]int{arriving: 1, ending: 2, timing: 2, calling: 1}
+
+// warmLeads follows the subject one step.
 func (e *event) warmLeads() {
-	switch to := e.to.(type) {
-	case *ingress:
-		to.expect(e.p)
-	case *egress:
-		if c := to.upcoming(); c != nil {
-			prefetchLines(unsafe.Pointer(c), 2)
-		}
+	switch e.kind() {
+	case arriving:
+		(*packet)(e.subject).expect()
+	case ending:
+		(*egress)(e.subject).expect()
 	}
 }
 
-// warmBehind follows them one step more.
+// warmBehind follows it one step more.
 func (e *event) warmBehind() {
-	switch to := e.to.(type) {
-	case *ingress:
-		to.await(e.p)
-	case *egress:
-		if c := to.upcoming(); c != nil {
-			c.warm()
-		}
+	switch e.kind() {
+	case arriving:
+		(*packet)(e.subject).await()
+	case ending:
+		(*egress)(e.subject).await()
 	}
 }
 
-// expect asks for what the arrival of a packet will touch: at a host the queue
-// pair, at a switch the port by which it leaves.
-func (i *ingress) expect(p *packet) {
-	switch {
-	case p.pause != noPause:
-	case i.sw != nil:
-		if p.out = i.sw.route(p); p.out != nil {
-			prefetchLines(unsafe.Pointer(p.out), 2)
-			prefetchLines(unsafe.Pointer(&p.out.queues[p.priority]), 1)
-		}
-	case p.to != nil:
-		prefetchLines(unsafe.Pointer(p.to), 2)
-		prefetchLines(unsafe.Pointer(&p.Packet), 4)
-	}
-}
-
-// await asks for what that leads to: the state of the queue pair, or the packet
-// behind which this one will wait.
-func (i *ingress) await(p *packet) {
+// expect asks for what the arrival of a packet will touch: the port, and at a
+// switch the one by which it leaves, at a host the queue pair.
+func (p *packet) expect() {
+	prefetchLines(unsafe.Pointer(p.ingress), 1)
 	switch {
 	case p.out != nil:
-		prefetchLines(unsafe.Pointer(p.out.queues[p.priority].tail), 1)
-	case i.host != nil && p.to != nil && p.pause == noPause:
+		prefetchLines(unsafe.Pointer(p.out), 2)
+	case p.to != nil:
+		prefetchLines(unsafe.Pointer(p.to), 2)
+		prefetchLines(unsafe.Pointer(p.body), bodyLines)
+	}
+}
+
+// await asks for what that leads to: the packet behind which this one will wait,
+// or the state of the queue pair.
+func (p *packet) await() {
+	switch {
+	case p.out != nil:
+		prefetchLines(unsafe.Pointer(p.out.queue(p.priority).tail), 1)
+	case p.to != nil:
 		p.to.warm()
 	}
 }
 
-// queuePairLines is how much of a queue pair's state a packet touches.
-const queuePairLines = 21
+// bodyLines is how much of a packet's body its receiver looks at, and
+// queuePairLines how much of a queue pair's state.
+const (
+	bodyLines      = 4
+	queuePairLines = 21
+)
 
 // warm asks for the state of a queue pair.
 func (c *conn) warm() {
@@ -74,21 +86,37 @@ func (c *conn) warm() {
 	prefetchLines((*iface)(unsafe.Pointer(&c.qp)).data, queuePairLines)
 }
 
-// upcoming answers the queue pair whose turn is next, and asks for the packet
-// that is: it is one or the other.
-func (e *egress) upcoming() *conn {
+// expect asks for the packet that the port sends next, or for the queue pair
+// whose turn it is to make one.
+func (e *egress) expect() {
 	if e.host == nil {
-		for w, i := e.waiting, 0; w != 0; w, i = w>>1, i+1 {
-			if w&1 != 0 {
-				prefetchLines(unsafe.Pointer(e.queues[i].head), 1)
-			}
+		if p := e.main.head; p != nil {
+			prefetchLines(unsafe.Pointer(p), 1)
 		}
+		return
+	}
+	if c := e.host.upcoming(); c != nil {
+		prefetchLines(unsafe.Pointer(c), 2)
+	}
+}
+
+// await asks for what these lead to.
+func (e *egress) await() {
+	if e.host == nil {
+		if p := e.main.head; p != nil {
+			prefetchLines(unsafe.Pointer(p.ingress), 1)
+		}
+		return
+	}
+	if c := e.host.upcoming(); c != nil {
+		c.warm()
+	}
+}
+
+// upcoming is the queue pair of the highest priority whose turn is next, or nil.
+func (h *host) upcoming() *conn {
+	if h.wanting == 0 {
 		return nil
 	}
-	for w, i := e.host.wanting, 0; w != 0; w, i = w>>1, i+1 {
-		if w&1 != 0 {
-			return e.host.ready[i].head
-		}
-	}
-	return nil
+	return h.ready[bits.Len8(h.wanting)-1].head
 }

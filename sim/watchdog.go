@@ -48,7 +48,7 @@ func (e *egress) watch(priority uint8) {
 		return
 	}
 	since := e.pausedAt[priority]
-	e.node.at(since+sw.cfg.PFC.Watchdog, call(func() {
+	e.node.call(since+sw.cfg.PFC.Watchdog, func() {
 		bit := uint8(1) << priority
 		if e.paused&bit == 0 || e.pausedAt[priority] != since || e.waiting&bit == 0 {
 			return
@@ -56,7 +56,7 @@ func (e *egress) watch(priority uint8) {
 		rare := e.extras()
 		rare.storms = append(rare.storms, Storm{Link: e.name, Priority: int(priority), Since: since, Reported: e.node.now(), Ended: -1})
 		e.letGo(priority)
-	}), nil)
+	})
 }
 
 // letGo sends the packets of a stopped priority to nobody until XON.
