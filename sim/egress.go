@@ -210,7 +210,7 @@ func (e *egress) transmit(p *packet) {
 // deliver lets a packet arrive at the other end. By which port the switch there
 // will send it on is looked up now, when the packet is at hand.
 func (e *egress) deliver(at Time, p *packet) {
-	p.ingress = e.peer
+	p.ingress, p.out = e.peer, nil
 	if e.towards != nil {
 		p.out = e.towards.route(p)
 	}
