@@ -7,27 +7,34 @@ import "slices"
 // rest.
 type agenda struct {
 	lines    [lines]delayLine
-	delays   [lines]Time                          // of the lines
-	heads    [lines]Time                          // when the first event of each line happens
-	missed   [1 << (64 - missedShift)]missedDelay // by a hash of the delay
+	delays   [lines]Time                        // of the lines
+	heads    [lines]Time                        // when the first event of each line happens
+	known    [1 << (64 - knownShift)]knownDelay // by a hash of the delay
 	calendar *calendar
 	now      Time
-	// batch holds the events of the present instant, when there are several.
+	// batch holds the events of the present instant.
 	batch []event
 	next  int  // in the batch
 	large bool // the network does not fit the processor's cache
-	// single has room for the event of an instant that has no other.
-	single event
 }
 
 const (
 	// lines is how many delays have a line.
 	lines       = 10
-	missedShift = 58
+	knownShift  = 58
 	oftenEnough = 16
 	// maxLineDelay keeps timers, whose delays do not repeat, out of the lines.
 	maxLineDelay = 100 * Microsecond
 )
+
+// knownDelay is what is known of a delay: where its line was when it was last
+// looked for, and, while it has none, how often that was missed, less how often
+// another delay in its place missed one.
+type knownDelay struct {
+	delay Time
+	line  int32
+	count int32
+}
 
 func newAgenda() *agenda {
 	a := &agenda{calendar: newCalendar()}
@@ -59,39 +66,38 @@ func (a *agenda) push(e event) {
 // lineFor finds the line of a delay, or makes an empty one its line; -1 if there
 // is none. Only a delay that occurs often gets a line.
 func (a *agenda) lineFor(delay Time) int {
-	for i, d := range a.delays {
-		if d == delay {
-			return i
-		}
+	k := &a.known[uint64(delay)*0x9e3779b97f4a7c15>>knownShift]
+	if k.delay == delay && a.delays[k.line] == delay {
+		return int(k.line)
 	}
-	m := &a.missed[uint64(delay)*0x9e3779b97f4a7c15>>missedShift]
+	return a.findLine(delay, k)
+}
+
+func (a *agenda) findLine(delay Time, k *knownDelay) int {
+	if i := slices.Index(a.delays[:], delay); i >= 0 {
+		*k = knownDelay{delay: delay, line: int32(i)}
+		return i
+	}
 	switch {
-	case m.delay == delay:
-		m.count++
-	case m.count > 0:
-		m.count--
+	case k.delay == delay:
+		k.count++
+	case k.count > 0:
+		k.count--
 		return -1
 	default:
-		m.delay, m.count = delay, 1
+		*k = knownDelay{delay: delay, count: 1}
 	}
-	if m.count < oftenEnough {
+	if k.count < oftenEnough {
 		return -1
 	}
 	for i := range a.lines {
 		if a.lines[i].empty() {
 			a.delays[i] = delay
-			m.count = 0
+			*k = knownDelay{delay: delay, line: int32(i)}
 			return i
 		}
 	}
 	return -1
-}
-
-// missedDelay counts how often a delay had no line, less how often another one in
-// its place had none.
-type missedDelay struct {
-	delay Time
-	count int
 }
 
 // enter puts an event into a line.
@@ -133,81 +139,51 @@ func (a *agenda) peek() Time {
 // take takes the next event if it happens before end; else it answers nil. The
 // pointer is valid until the next push.
 func (a *agenda) take(end Time) *event {
-	if a.next < len(a.batch) {
-		a.next++
-		return &a.batch[a.next-1]
-	}
-	at, line, alone := never, 0, true
-	for i, head := range a.heads {
-		if head < at {
-			at, line, alone = head, i, true
-		} else if head == at {
-			alone = false
-		}
-	}
-	if c := a.calendar.peek(at); c <= at && c != never {
-		at, alone = c, false
-	}
-	if at >= end {
+	if a.next == len(a.batch) && !a.gather(end) {
 		return nil
 	}
-	a.now = at
-	if alone && a.lines[line].single() {
-		return a.takeLine(line)
-	}
-	return a.takeAll(at)
+	a.next++
+	return &a.batch[a.next-1]
 }
 
-// takeAll gathers the events of an instant and takes the first.
-func (a *agenda) takeAll(at Time) *event {
-	var only *event
+// gather collects the events of the next instant, if it is before end.
+func (a *agenda) gather(end Time) bool {
+	at := a.peek()
+	if at >= end {
+		return false
+	}
+	a.now = at
 	a.batch, a.next = a.batch[:0], 0
-	for i := range a.heads {
-		for a.heads[i] == at {
-			a.gather(&only, a.takeLine(i))
+	for i, head := range a.heads {
+		if head == at {
+			a.drain(i)
 		}
 	}
 	for a.calendar.peek(at) == at {
-		e := a.calendar.pop()
-		if only == nil {
-			// To look for more may end the calendar's day, and with it the event.
-			a.single = *e
-			e = &a.single
-		}
-		a.gather(&only, e)
+		a.batch = append(a.batch, *a.calendar.pop())
 	}
-	if len(a.batch) == 0 {
-		return only
+	if len(a.batch) > 1 {
+		sortEvents(a.batch)
 	}
-	sortEvents(a.batch)
-	a.next = 1
-	return &a.batch[0]
+	return true
 }
 
-// gather keeps the first event of an instant where it is, and begins a batch
-// with the second.
-func (a *agenda) gather(only **event, e *event) {
-	switch {
-	case *only == nil:
-		*only = e
-	case len(a.batch) == 0:
-		a.batch = append(a.batch, **only, *e)
-	default:
-		a.batch = append(a.batch, *e)
-	}
-}
-
-func (a *agenda) takeLine(i int) *event {
+// drain takes the events of the present instant from a line.
+func (a *agenda) drain(i int) {
 	l := &a.lines[i]
-	e := l.pop()
-	if a.large {
-		l.warmAhead()
+	for !l.empty() {
+		e := l.first()
+		if e.at != a.now {
+			a.heads[i] = e.at
+			return
+		}
+		a.batch = append(a.batch, *e)
+		l.head++
+		if a.large {
+			l.warmAhead()
+		}
 	}
 	a.heads[i] = never
-	if !l.empty() {
-		a.heads[i] = l.at(0).at
-	}
-	return e
 }
 
 // each shows every pending event, in no order.

@@ -1,6 +1,10 @@
 package sim
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/braid-rdma/braid/internal/prefetch"
+)
 
 // delayLine is a queue of events that were all caused the same time before they
 // happen. Time does not run backwards, so they are in order without being sorted:
@@ -37,17 +41,8 @@ func (l *delayLine) grow() {
 // at answers the i-th event from the head.
 func (l *delayLine) at(i int) *event { return &l.ring[(l.head+i)&(len(l.ring)-1)] }
 
-// single says whether the first event is the only one of its instant.
-func (l *delayLine) single() bool {
-	return l.tail-l.head == 1 || l.at(1).at != l.at(0).at
-}
-
-// pop takes the first event. Its memory is valid until the next push.
-func (l *delayLine) pop() *event {
-	e := l.at(0)
-	l.head++
-	return e
-}
+// first is the event at the head.
+func (l *delayLine) first() *event { return l.at(0) }
 
 // How far ahead of its turn an event's memory is asked for, in steps that each
 // read what the step before asked for.
@@ -76,5 +71,5 @@ func (l *delayLine) warmAhead() {
 // warmTail asks for the memory that coming events will be written to. A write
 // that misses the cache does not wait by itself, but those behind it do.
 func (l *delayLine) warmTail() {
-	prefetchLines(unsafe.Pointer(&l.ring[(l.tail+aheadTail)&(len(l.ring)-1)]), 1)
+	prefetch.Lines(unsafe.Pointer(&l.ring[(l.tail+aheadTail)&(len(l.ring)-1)]), 1)
 }

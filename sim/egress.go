@@ -213,6 +213,8 @@ func (e *egress) deliver(at Time, p *packet) {
 	p.ingress, p.out = e.peer, nil
 	if e.towards != nil {
 		p.out = e.towards.route(p)
+	} else {
+		p.warmBody()
 	}
 	e.carry(at, p)
 }

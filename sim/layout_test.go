@@ -14,6 +14,7 @@ func TestLayoutFitsCacheLines(t *testing.T) {
 		"ingress":               {unsafe.Sizeof(ingress{}), line},
 		"busy part of egress":   {unsafe.Offsetof(egress{}.others), 2 * line},
 		"rest of egress's pair": {unsafe.Sizeof(egress{}) % (2 * line), 0},
+		"rest of body's lines":  {unsafe.Sizeof(body{}) % line, 0},
 		"event":                 {unsafe.Sizeof(event{}), 24},
 	} {
 		if got[0] != got[1] {

@@ -27,13 +27,14 @@ type packet struct {
 // body is what only the ends of the way look at. Bodies lie apart, so that the
 // rest of many packets is close together.
 type body struct {
+	spans [inlineSpans]transport.Span
 	transport.Packet
 
 	// Verify mode: the payload as it was when the packet was sent.
 	payload []byte
 	// Wire mode: the packet as bytes.
 	bytes []byte
-	spans [inlineSpans]transport.Span
+	_     [56]byte // up to a multiple of a cache line
 }
 
 // inlineSpans is how many pieces of memory a payload of one packet mostly has.

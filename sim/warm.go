@@ -3,6 +3,8 @@ package sim
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/braid-rdma/braid/internal/prefetch"
 )
 
 // A large network does not fit the processor's cache: each event waits several
@@ -24,7 +26,7 @@ func warm(day []event) {
 }
 
 // warmSubject asks for the packet, or for the port or queue pair.
-func (e *event) warmSubject() { prefetchLines(e.subject, subjectLines[e.kind()]) }
+func (e *event) warmSubject() { prefetch.Lines(e.subject, subjectLines[e.kind()]) }
 
 // subjectLines is how much of its subject a kind of event needs first.
 var subjectLines = [...]int{arriving: 1, ending: 2, timing: 2, calling: 1}
@@ -52,64 +54,48 @@ func (e *event) warmBehind() {
 // expect asks for what the arrival of a packet will touch: the port, and at a
 // switch the one by which it leaves, at a host the queue pair.
 func (p *packet) expect() {
-	prefetchLines(unsafe.Pointer(p.ingress), 1)
+	prefetch.Lines(unsafe.Pointer(p.ingress), 1)
 	switch {
 	case p.out != nil:
-		prefetchLines(unsafe.Pointer(p.out), 2)
+		prefetch.Lines(unsafe.Pointer(p.out), 2)
 	case p.to != nil:
-		prefetchLines(unsafe.Pointer(p.to), 2)
-		prefetchLines(unsafe.Pointer(p.body), bodyLines)
+		prefetch.Lines(unsafe.Pointer(p.to), 2)
 	}
 }
 
-// await asks for what that leads to: the packet behind which this one will wait,
-// or the state of the queue pair.
+// await asks for what that leads to: the packet behind which this one will wait.
 func (p *packet) await() {
-	switch {
-	case p.out != nil:
-		prefetchLines(unsafe.Pointer(p.out.queue(p.priority).tail), 1)
-	case p.to != nil:
-		p.to.warm()
+	if p.out != nil {
+		prefetch.Lines(unsafe.Pointer(p.out.queue(p.priority).tail), 1)
 	}
 }
 
-// bodyLines is how much of a packet's body its receiver looks at, and
-// queuePairLines how much of a queue pair's state.
-const (
-	bodyLines      = 4
-	queuePairLines = 21
-)
+// warmBody asks for what the receiver of a packet looks at, a flight ahead.
+func (p *packet) warmBody() { prefetch.Lines(unsafe.Pointer(p.body), bodyLines) }
 
-// warm asks for the state of a queue pair.
-func (c *conn) warm() {
-	type iface struct{ kind, data unsafe.Pointer }
-	prefetchLines((*iface)(unsafe.Pointer(&c.qp)).data, queuePairLines)
-}
+// bodyLines is how much of a packet's body its receiver looks at.
+const bodyLines = 3
 
 // expect asks for the packet that the port sends next, or for the queue pair
 // whose turn it is to make one.
 func (e *egress) expect() {
 	if e.host == nil {
 		if p := e.main.head; p != nil {
-			prefetchLines(unsafe.Pointer(p), 1)
+			prefetch.Lines(unsafe.Pointer(p), 1)
 		}
 		return
 	}
 	if c := e.host.upcoming(); c != nil {
-		prefetchLines(unsafe.Pointer(c), 2)
+		prefetch.Lines(unsafe.Pointer(c), 2)
 	}
 }
 
-// await asks for what these lead to.
+// await asks for what the packet leads to.
 func (e *egress) await() {
 	if e.host == nil {
 		if p := e.main.head; p != nil {
-			prefetchLines(unsafe.Pointer(p.ingress), 1)
+			prefetch.Lines(unsafe.Pointer(p.ingress), 1)
 		}
-		return
-	}
-	if c := e.host.upcoming(); c != nil {
-		c.warm()
 	}
 }
 

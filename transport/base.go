@@ -7,19 +7,20 @@ import (
 )
 
 // base is what every kind of queue pair has: its attributes and state, its
-// queues, what it has to report.
+// queues, what it has to report. What each packet needs comes first, because a
+// simulator with thousands of queue pairs waits for memory most of its time.
 type base struct {
-	cfg    Config
-	attr   Attr
-	state  State
-	sq     sendQueue
-	rq     receives
-	done   fifo[Completion]
-	events fifo[Event]
-	count  Counters
+	state State
 	// drained says that the event of this stay in SQD was raised. Whoever enters
 	// SQD clears it and calls retire, in case that nothing was outstanding.
 	drained bool
+	sq      sendQueue
+	rq      receives
+	done    fifo[Completion]
+	events  fifo[Event]
+	attr    Attr
+	count   Counters
+	cfg     Config
 }
 
 func newBase(cfg Config) (base, error) {

@@ -12,17 +12,17 @@ import (
 type Config struct {
 	Number     wire.QPN
 	PD         PD
+	Memory     Memory
+	Rand       *rand.Rand    // seeded by the engine; not shared with another queue pair
+	Recv       *ReceiveQueue // shared receive queue; nil: the queue pair has its own
+	SignalAll  bool          // every send completes with a completion
+	MP         MPOptions     // MP only
+	RC         RCOptions     // RC only
 	SendDepth  int
 	RecvDepth  int
 	MaxSendSGE int
 	MaxRecvSGE int
 	MaxInline  int
-	SignalAll  bool          // every send completes with a completion
-	Recv       *ReceiveQueue // shared receive queue; nil: the queue pair has its own
-	Memory     Memory
-	Rand       *rand.Rand // seeded by the engine; not shared with another queue pair
-	MP         MPOptions  // MP only
-	RC         RCOptions  // RC only
 }
 
 // Attr is what Modify sets.

@@ -8,9 +8,9 @@ import "github.com/braid-rdma/braid/wire"
 // with its own PSNs; the files mp_out, mp_gate, mp_ack, mp_recover and
 // mp_timeout are its sending side, mp_receive, mp_admit, mp_deliver and
 // mp_acking its receiving side.
+//
+// It is ordered as packets need it, the rest of base being last.
 type MP struct {
-	base
-	opt     *MPOptions // of the configuration
 	timers  timers[mpTimer]
 	policy  PathPolicy
 	clocked Clocked // the policy, if it wants to know the time
@@ -44,6 +44,18 @@ type MP struct {
 	earlyDue   bool // the tail is overdue
 	aliveDue   bool // the peer is to be asked whether it still lives
 	heard      bool // a packet arrived: the connection is established
+
+	usual usualParts
+	opt   *MPOptions // of the configuration
+	base
+}
+
+// usualParts are the parts that a connection has if its options name no others.
+// They lie beside its state because every packet needs them.
+type usualParts struct {
+	clock  ackClock
+	window mpWindow
+	paper  paperRecovery
 }
 
 var _ QP = (*MP)(nil)

@@ -93,18 +93,27 @@ func (m *MP) startSending() {
 	if b := m.opt.MaxWindowBytes; b > 0 {
 		m.opt.MaxWindow = min(max(b/m.attr.MTU, m.opt.InitialWindow), m.opt.Slots)
 	}
-	newPolicy, newControl := m.opt.Policy, m.opt.Control
-	if newPolicy == nil {
-		newPolicy = NewAckClock
+	m.chooseParts()
+}
+
+// chooseParts gives the connection its policy, congestion control and recovery.
+func (m *MP) chooseParts() {
+	if m.opt.Policy != nil {
+		m.SetPolicy(m.opt.Policy(m.attr.Paths, m.opt, m.cfg.Rand))
+	} else {
+		m.usual.clock = newAckClock(m.attr.Paths, m.opt, m.cfg.Rand)
+		m.SetPolicy(&m.usual.clock)
 	}
-	if newControl == nil {
-		newControl = NewMPWindow
+	if m.opt.Control != nil {
+		m.control = m.opt.Control(m.opt)
+	} else {
+		m.usual.window = newMPWindow(m.opt)
+		m.control = &m.usual.window
 	}
-	m.SetPolicy(newPolicy(m.attr.Paths, m.opt, m.cfg.Rand))
-	m.control = newControl(m.opt)
 	if m.opt.Selective {
 		m.recover = &selective{mp: m}
 	} else {
-		m.recover = &paperRecovery{out: &m.out}
+		m.usual.paper = paperRecovery{out: &m.out}
+		m.recover = &m.usual.paper
 	}
 }

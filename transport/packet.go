@@ -8,14 +8,15 @@ type Path uint16
 // Packet is one packet on its way between a queue pair and an engine. The
 // engine owns it and reuses it; Spans is appended to a slice of length zero.
 type Packet struct {
-	wire.Headers
-	Path   Path   // transmit: the path to use; receive: the path that it came by, as the MP header says
-	Length int    // payload bytes, without pad
 	Spans  []Span // transmit: where the payload is; receive, after Place: where it goes
+	Length int    // payload bytes, without pad
+	Path   Path   // transmit: the path to use; receive: the path that it came by, as the MP header says
 	Marked bool   // receive: the network marked it (ECN CE)
 
 	// Datagrams only: destination handle on transmit, source handle on receive.
 	AH uint32
+
+	wire.Headers
 }
 
 // Verdict is what HandlePacket asks the engine to do with the payload.

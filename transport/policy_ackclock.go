@@ -22,7 +22,16 @@ type clockedRun struct {
 
 // NewAckClock makes the paper's path policy.
 func NewAckClock(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
-	return &ackClock{usable: newUsableSet(paths), run: o.Run, r: r, steer: steering{on: o.Rebalance, trouble: make([]uint16, paths)}}
+	a := newAckClock(paths, o, r)
+	return &a
+}
+
+func newAckClock(paths int, o *MPOptions, r *rand.Rand) ackClock {
+	a := ackClock{usable: newUsableSet(paths), run: o.Run, r: r}
+	if o.Rebalance {
+		a.steer = steering{on: true, trouble: make([]uint16, paths)}
+	}
+	return a
 }
 
 func (a *ackClock) AckClocked() bool { return true }

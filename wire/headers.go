@@ -7,13 +7,13 @@ type Headers struct {
 	BTH
 	RETH      RETH
 	AETH      AETH
-	AtomicETH AtomicETH
-	AtomicAck AtomicAckETH
+	MP        MPData
+	Ack       MPAck
 	Imm       ImmDt
 	IETH      IETH
 	DETH      DETH
-	MP        MPData
-	Ack       MPAck
+	AtomicETH AtomicETH
+	AtomicAck AtomicAckETH
 	Batch     MPAckBatch
 }
 

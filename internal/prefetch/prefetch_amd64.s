@@ -1,9 +1,9 @@
 #include "textflag.h"
 
-// func prefetchLines(p unsafe.Pointer, lines int)
+// func Lines(p unsafe.Pointer, lines int)
 //
 // An address that is not mapped, or zero, does no harm to a prefetch.
-TEXT ·prefetchLines(SB), NOSPLIT, $0-16
+TEXT ·Lines(SB), NOSPLIT, $0-16
 	MOVQ p+0(FP), SI
 	MOVQ lines+8(FP), CX
 

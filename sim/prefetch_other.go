@@ -1,7 +1,0 @@
-//go:build !amd64
-
-package sim
-
-import "unsafe"
-
-func prefetchLines(unsafe.Pointer, int) {}
