@@ -213,8 +213,8 @@ func (e *egress) deliver(at Time, p *packet) {
 	p.ingress, p.out = e.peer, nil
 	if e.towards != nil {
 		p.out = e.towards.route(p)
-	} else {
-		p.warmBody()
+	} else if !e.node.shard.events.large {
+		p.warmBody() // in a large network it would be gone again
 	}
 	e.carry(at, p)
 }

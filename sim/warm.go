@@ -60,6 +60,7 @@ func (p *packet) expect() {
 		prefetch.Lines(unsafe.Pointer(p.out), 2)
 	case p.to != nil:
 		prefetch.Lines(unsafe.Pointer(p.to), 2)
+		p.warmBody()
 	}
 }
 
@@ -70,7 +71,7 @@ func (p *packet) await() {
 	}
 }
 
-// warmBody asks for what the receiver of a packet looks at, a flight ahead.
+// warmBody asks for what the receiver of a packet looks at.
 func (p *packet) warmBody() { prefetch.Lines(unsafe.Pointer(p.body), bodyLines) }
 
 // bodyLines is how much of a packet's body its receiver looks at.
