@@ -6,9 +6,10 @@ import "slices"
 // lines for what happens a usual time after its cause, and the calendar for the
 // rest.
 type agenda struct {
-	lines    [lines]delayLine
-	delays   [lines]Time                        // of the lines
-	heads    [lines]Time                        // when the first event of each line happens
+	lines    [maxLines]delayLine
+	used     int                                // lines that have ever been one
+	delays   [maxLines]Time                     // of the lines
+	heads    [maxLines]Time                     // when the first event of each line happens
 	known    [1 << (64 - knownShift)]knownDelay // by a hash of the delay
 	calendar *calendar
 	now      Time
@@ -19,8 +20,8 @@ type agenda struct {
 }
 
 const (
-	// lines is how many delays have a line.
-	lines       = 10
+	// maxLines is how many delays can have a line; a power of two.
+	maxLines    = 16
 	knownShift  = 58
 	oftenEnough = 16
 	// maxLineDelay keeps timers, whose delays do not repeat, out of the lines.
@@ -32,8 +33,8 @@ const (
 // another delay in its place missed one.
 type knownDelay struct {
 	delay Time
-	line  int32
-	count int32
+	line  int
+	count int
 }
 
 func newAgenda() *agenda {
@@ -50,61 +51,55 @@ func (a *agenda) setLarge(large bool) { a.large, a.calendar.large = large, large
 // push adds an event that was caused now.
 func (a *agenda) push(e event) {
 	delay := e.at - a.now
-	if delay == 0 && a.next < len(a.batch) {
-		a.insert(e)
-		return
-	}
 	if delay > 0 && delay < maxLineDelay {
-		if i := a.lineFor(delay); i >= 0 {
+		k := &a.known[uint64(delay)*0x9e3779b97f4a7c15>>knownShift]
+		i := k.line & (maxLines - 1)
+		if a.delays[i] == delay || a.findLine(delay, k, &i) {
 			a.enter(i, e)
 			return
 		}
 	}
+	if delay == 0 && a.next < len(a.batch) {
+		a.insert(e)
+		return
+	}
 	a.calendar.push(e)
 }
 
-// lineFor finds the line of a delay, or makes an empty one its line; -1 if there
-// is none. Only a delay that occurs often gets a line.
-func (a *agenda) lineFor(delay Time) int {
-	k := &a.known[uint64(delay)*0x9e3779b97f4a7c15>>knownShift]
-	if k.delay == delay && a.delays[k.line] == delay {
-		return int(k.line)
-	}
-	return a.findLine(delay, k)
-}
-
-func (a *agenda) findLine(delay Time, k *knownDelay) int {
-	if i := slices.Index(a.delays[:], delay); i >= 0 {
-		*k = knownDelay{delay: delay, line: int32(i)}
-		return i
+// findLine finds the line of a delay where it was not expected, or makes an empty
+// one its line. Only a delay that occurs often gets a line.
+func (a *agenda) findLine(delay Time, k *knownDelay, line *int) bool {
+	if i := slices.Index(a.delays[:a.used], delay); i >= 0 {
+		*k, *line = knownDelay{delay: delay, line: i}, i
+		return true
 	}
 	switch {
 	case k.delay == delay:
 		k.count++
 	case k.count > 0:
 		k.count--
-		return -1
+		return false
 	default:
 		*k = knownDelay{delay: delay, count: 1}
 	}
 	if k.count < oftenEnough {
-		return -1
+		return false
 	}
 	for i := range a.lines {
 		if a.lines[i].empty() {
-			a.delays[i] = delay
-			*k = knownDelay{delay: delay, line: int32(i)}
-			return i
+			a.delays[i], a.used = delay, max(a.used, i+1)
+			*k, *line = knownDelay{delay: delay, line: i}, i
+			return true
 		}
 	}
-	return -1
+	return false
 }
 
 // enter puts an event into a line.
 func (a *agenda) enter(i int, e event) {
-	l := &a.lines[i]
+	l := &a.lines[i&(maxLines-1)]
 	if l.empty() {
-		a.heads[i] = e.at
+		a.heads[i&(maxLines-1)] = e.at
 	}
 	l.push(e)
 	if a.large {
@@ -129,8 +124,8 @@ func (a *agenda) peek() Time {
 	if a.next < len(a.batch) {
 		return a.now
 	}
-	at := a.heads[0]
-	for _, head := range a.heads[1:] {
+	at := never
+	for _, head := range a.heads[:a.used] {
 		at = min(at, head)
 	}
 	return min(at, a.calendar.peek(at))
@@ -154,7 +149,7 @@ func (a *agenda) gather(end Time) bool {
 	}
 	a.now = at
 	a.batch, a.next = a.batch[:0], 0
-	for i, head := range a.heads {
+	for i, head := range a.heads[:a.used] {
 		if head == at {
 			a.drain(i)
 		}
@@ -162,16 +157,14 @@ func (a *agenda) gather(end Time) bool {
 	for a.calendar.peek(at) == at {
 		a.batch = append(a.batch, *a.calendar.pop())
 	}
-	if len(a.batch) > 1 {
-		sortEvents(a.batch)
-	}
+	sortSimultaneous(a.batch)
 	return true
 }
 
 // drain takes the events of the present instant from a line.
 func (a *agenda) drain(i int) {
 	l := &a.lines[i]
-	for !l.empty() {
+	for {
 		e := l.first()
 		if e.at != a.now {
 			a.heads[i] = e.at
@@ -182,9 +175,34 @@ func (a *agenda) drain(i int) {
 		if a.large {
 			l.warmAhead()
 		}
+		if l.empty() {
+			a.heads[i] = never
+			return
+		}
 	}
-	a.heads[i] = never
 }
+
+// sortSimultaneous sorts events of one instant, by Shell's method: they are few,
+// and then that is sorting by insertion.
+func sortSimultaneous(batch []event) {
+	for _, gap := range sortGaps {
+		if gap > 1 && 2*gap > len(batch) {
+			continue
+		}
+		for i := gap; i < len(batch); i++ {
+			e := batch[i]
+			j := i
+			for ; j >= gap && e.key < batch[j-gap].key; j -= gap {
+				batch[j] = batch[j-gap]
+			}
+			batch[j] = e
+		}
+	}
+}
+
+// sortGaps are those that Ciura found by experiment ("Best increments for the
+// average case of Shellsort", FCT 2001), continued.
+var sortGaps = [...]int{17961, 7983, 3548, 1577, 701, 301, 132, 57, 23, 10, 4, 1}
 
 // each shows every pending event, in no order.
 func (a *agenda) each(show func(e *event)) {

@@ -55,16 +55,11 @@ const (
 
 // warmAhead asks for what the coming events will touch.
 func (l *delayLine) warmAhead() {
-	waiting := l.tail - l.head
-	if waiting <= aheadBehind {
-		return
+	if l.tail-l.head <= aheadSubject {
+		return // in a short line they come soon enough
 	}
-	if waiting > aheadSubject {
-		l.at(aheadSubject).warmSubject()
-	}
-	if waiting > aheadLeads {
-		l.at(aheadLeads).warmLeads()
-	}
+	l.at(aheadSubject).warmSubject()
+	l.at(aheadLeads).warmLeads()
 	l.at(aheadBehind).warmBehind()
 }
 

@@ -50,11 +50,9 @@ func (t *timers[K]) expired(k K, now Time) bool {
 
 // next is the earliest deadline, or Never.
 func (t *timers[K]) next() Time {
-	n := Never
+	n := uint64(Never) - 1
 	for _, d := range t.deadline {
-		if d != 0 && d < n {
-			n = d
-		}
+		n = min(n, uint64(d)-1) // a disarmed one is beyond Never
 	}
-	return n
+	return Time(n + 1)
 }
