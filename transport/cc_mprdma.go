@@ -15,12 +15,7 @@ type mpWindow struct {
 
 // NewMPWindow makes the paper's window with the options' response to loss.
 func NewMPWindow(o *MPOptions) CongestionControl {
-	w := newMPWindow(o)
-	return &w
-}
-
-func newMPWindow(o *MPOptions) mpWindow {
-	w := mpWindow{
+	w := &mpWindow{
 		cwnd: float64(o.InitialWindow), initial: float64(o.InitialWindow), floor: 1,
 		most: float64(o.MaxWindow), lossResponse: o.LossResponse,
 	}

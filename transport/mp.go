@@ -45,17 +45,9 @@ type MP struct {
 	aliveDue   bool // the peer is to be asked whether it still lives
 	heard      bool // a packet arrived: the connection is established
 
-	usual usualParts
-	opt   *MPOptions // of the configuration
+	clocks ackClock   // the policy, if the options name no other
+	opt    *MPOptions // of the configuration
 	base
-}
-
-// usualParts are the parts that a connection has if its options name no others.
-// They lie beside its state because every packet needs them.
-type usualParts struct {
-	clock  ackClock
-	window mpWindow
-	paper  paperRecovery
 }
 
 var _ QP = (*MP)(nil)

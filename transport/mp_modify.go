@@ -101,19 +101,16 @@ func (m *MP) chooseParts() {
 	if m.opt.Policy != nil {
 		m.SetPolicy(m.opt.Policy(m.attr.Paths, m.opt, m.cfg.Rand))
 	} else {
-		m.usual.clock = newAckClock(m.attr.Paths, m.opt, m.cfg.Rand)
-		m.SetPolicy(&m.usual.clock)
+		m.clocks = newAckClock(m.attr.Paths, m.opt, m.cfg.Rand)
+		m.SetPolicy(&m.clocks)
 	}
+	m.control = NewMPWindow(m.opt)
 	if m.opt.Control != nil {
 		m.control = m.opt.Control(m.opt)
-	} else {
-		m.usual.window = newMPWindow(m.opt)
-		m.control = &m.usual.window
 	}
 	if m.opt.Selective {
 		m.recover = &selective{mp: m}
 	} else {
-		m.usual.paper = paperRecovery{out: &m.out}
-		m.recover = &m.usual.paper
+		m.recover = &paperRecovery{out: &m.out}
 	}
 }
