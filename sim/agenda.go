@@ -21,9 +21,11 @@ type agenda struct {
 
 const (
 	// maxLines is how many delays can have a line; a power of two.
-	maxLines    = 16
-	knownShift  = 58
-	oftenEnough = 16
+	maxLines   = 8
+	knownShift = 58
+	// oftenEnough keeps lines for the delays that most events have: each line costs
+	// every instant a look at its head.
+	oftenEnough = 256
 	// maxLineDelay keeps timers, whose delays do not repeat, out of the lines.
 	maxLineDelay = 100 * Microsecond
 )
@@ -157,7 +159,12 @@ func (a *agenda) gather(end Time) bool {
 	for a.calendar.peek(at) == at {
 		a.batch = append(a.batch, *a.calendar.pop())
 	}
-	sortSimultaneous(a.batch)
+	switch {
+	case len(a.batch) > shortBatch:
+		sortSimultaneous(a.batch)
+	case len(a.batch) > 1:
+		sortBy(a.batch, 1)
+	}
 	return true
 }
 
@@ -182,27 +189,34 @@ func (a *agenda) drain(i int) {
 	}
 }
 
-// sortSimultaneous sorts events of one instant, by Shell's method: they are few,
-// and then that is sorting by insertion.
+// shortBatch is up to where nothing is better than sorting by insertion.
+const shortBatch = 20
+
+// sortSimultaneous sorts many events of one instant, by Shell's method.
 func sortSimultaneous(batch []event) {
 	for _, gap := range sortGaps {
-		if gap > 1 && 2*gap > len(batch) {
-			continue
+		if 2*gap <= len(batch) {
+			sortBy(batch, gap)
 		}
-		for i := gap; i < len(batch); i++ {
-			e := batch[i]
-			j := i
-			for ; j >= gap && e.key < batch[j-gap].key; j -= gap {
-				batch[j] = batch[j-gap]
-			}
-			batch[j] = e
+	}
+	sortBy(batch, 1)
+}
+
+// sortBy sorts events that are gap apart, by insertion.
+func sortBy(batch []event, gap int) {
+	for i := gap; i < len(batch); i++ {
+		e := batch[i]
+		j := i
+		for ; j >= gap && e.key < batch[j-gap].key; j -= gap {
+			batch[j] = batch[j-gap]
 		}
+		batch[j] = e
 	}
 }
 
 // sortGaps are those that Ciura found by experiment ("Best increments for the
 // average case of Shellsort", FCT 2001), continued.
-var sortGaps = [...]int{17961, 7983, 3548, 1577, 701, 301, 132, 57, 23, 10, 4, 1}
+var sortGaps = [...]int{17961, 7983, 3548, 1577, 701, 301, 132, 57, 23, 10}
 
 // each shows every pending event, in no order.
 func (a *agenda) each(show func(e *event)) {
