@@ -19,6 +19,9 @@ type Impairment struct {
 	Delay     Time    // added to the link's own
 	Jitter    Time    // a random time up to it is added, so that packets overtake
 	Rate      int64   // bits per second; 0: the link's own
+	// MTU makes the link a path MTU black hole: IP packets of more bytes are lost,
+	// and nobody is told. 0: packets of any length pass.
+	MTU int
 	// Acks and Data restrict loss, damage and duplication to one kind of packet;
 	// with neither or both they concern all.
 	Acks, Data bool
@@ -46,7 +49,7 @@ func (i *Impairment) check() error {
 			return fmt.Errorf("%w: the probability %q is %v, must be from 0 to 1", ErrConfig, p.name, p.value)
 		}
 	}
-	if i.LossEvery < 0 || i.Delay < 0 || i.Jitter < 0 || i.Rate < 0 {
+	if i.LossEvery < 0 || i.Delay < 0 || i.Jitter < 0 || i.Rate < 0 || i.MTU < 0 {
 		return fmt.Errorf("%w: an impairment must not be negative", ErrConfig)
 	}
 	return nil
@@ -130,7 +133,7 @@ func (e *egress) impair(f *fault) {
 func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 	n := e.node
 	concerned := f.concerns(p)
-	if f.Down || f.discard&(1<<p.priority) != 0 || concerned && f.loses() {
+	if f.Down || f.discard&(1<<p.priority) != 0 || f.tooLong(p) || concerned && f.loses() {
 		f.lost++
 		n.shard.pool.put(p)
 		return
@@ -149,6 +152,9 @@ func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 		n.send(arrival+Nanosecond, e.there, e.peer, n.shard.pool.copyOf(p))
 	}
 }
+
+// tooLong says whether a packet is lost in a path MTU black hole.
+func (f *fault) tooLong(p *packet) bool { return f.MTU > 0 && int(p.size)-ethernetFraming > f.MTU }
 
 // concerns says whether the impairment is for packets of this kind.
 func (f *fault) concerns(p *packet) bool {
