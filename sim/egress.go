@@ -186,25 +186,6 @@ func (e *egress) transmit(p *packet) {
 	n.send(arrival, e.there, e.peer, p)
 }
 
-// hear obeys a PFC frame from the peer.
-func (e *egress) hear(p *packet) {
-	bit := uint8(1) << p.priority
-	now := e.node.shard.now
-	switch {
-	case p.pause == pauseOff && e.paused&bit == 0 && !e.letsGo(bit):
-		e.paused |= bit
-		e.pausedAt[p.priority] = now
-		e.pauses++
-		e.watch(p.priority)
-	case p.pause == pauseOn && e.paused&bit != 0:
-		e.paused &^= bit
-		e.pausedFor += now - e.pausedAt[p.priority]
-		e.start()
-	case p.pause == pauseOn:
-		e.takeBack(p.priority)
-	}
-}
-
 // queued is how many bytes wait here.
 func (e *egress) queued() (bytes int) {
 	for i := range e.queues {
@@ -212,19 +193,3 @@ func (e *egress) queued() (bytes int) {
 	}
 	return bytes
 }
-
-// control sends a PFC frame to the peer, ahead of everything.
-func (e *egress) control(kind pauseFrame, priority uint8) {
-	if e.rare != nil && e.rare.spoil != nil && e.rare.spoil(kind) {
-		return
-	}
-	n := e.node
-	p := n.shard.pool.take()
-	p.pause, p.priority, p.size = kind, priority, pauseFrameSize
-	// The frame waits for the packet on the link to end, and for nothing else.
-	start := max(n.shard.now, e.busyUntil)
-	n.send(start+e.serialisation(p.size)+e.delay, e.there, e.peer, p)
-}
-
-// pauseFrameSize is the smallest Ethernet frame with its preamble and gap.
-const pauseFrameSize = 84

@@ -40,7 +40,7 @@ func mtuBlackHoleOnOnePath(t *testing.T) {
 	for name, qp := range map[string]verbs.QPOptions{"paper": paper, "wire": wired} {
 		for seed := range uint64(12) {
 			n := newNetwork(t, paths(4, 1*gbps, 4*gbps), Config{Seed: seed})
-			impair(t, n, 5*Millisecond, "tor0-path2", Forth, Impairment{MTU: 1500})
+			impair(t, n, 5*Millisecond, "tor0-path2", Forth, Impairment{MaxPacket: 1500})
 			traffic := carry(t, n, qp, workload.Flow{Src: 0, Dst: 1, Bytes: bytes, Message: 1 << 16})
 			n.Run(100 * Second)
 			checkDone(t, traffic)
@@ -59,7 +59,7 @@ func mtuBlackHole(t *testing.T) {
 	bound := map[string]Time{"RC": Second, "MP wire": 8 * Second, "MP paper": 8 * Second}
 	for name, qp := range everyKind {
 		n := newNetwork(t, paths(2, 10*gbps, 10*gbps), Config{Seed: 1, Verify: true})
-		everyPath(2, func(link string) { impair(t, n, 0, link, Both, Impairment{MTU: 1500}) })
+		everyPath(2, func(link string) { impair(t, n, 0, link, Both, Impairment{MaxPacket: 1500}) })
 		n.Run(1)
 		a, b := pair(t, n, qp)
 		write := func(length int) error {

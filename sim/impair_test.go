@@ -72,9 +72,9 @@ func TestImpairmentsDoWhatTheySay(t *testing.T) {
 	})
 	t.Run("path MTU black hole", func(t *testing.T) {
 		// The packets have 100 bytes on the link, 62 of them behind the Ethernet header.
-		for mtu, want := range map[int]uint64{61: packets, 62: 0} {
-			if arrived, l := shower(t, packets, Impairment{MTU: mtu}, 0); l.Lost != want || arrived != packets-want {
-				t.Errorf("MTU %d: %d lost, want %d", mtu, l.Lost, want)
+		for most, want := range map[int]uint64{61: packets, 62: 0} {
+			if arrived, l := shower(t, packets, Impairment{MaxPacket: most}, 0); l.Lost != want || arrived != packets-want {
+				t.Errorf("up to %d bytes: %d lost, want %d", most, l.Lost, want)
 			}
 		}
 	})
@@ -198,7 +198,7 @@ func TestImpairRefuses(t *testing.T) {
 		"probability":   {"ha-sw", Impairment{Loss: 1.5}},
 		"not a number":  {"ha-sw", Impairment{Corrupt: math.NaN()}},
 		"negative":      {"ha-sw", Impairment{Delay: -1}},
-		"negative MTU":  {"ha-sw", Impairment{MTU: -1}},
+		"negative size": {"ha-sw", Impairment{MaxPacket: -1}},
 	}
 	for name, test := range tests {
 		if err := n.Impair(0, test.link, Both, test.i); !errors.Is(err, ErrConfig) {

@@ -9,8 +9,9 @@ type ingress struct {
 
 	buffered [priorities]int32 // bytes in the switch's buffer that came this way
 	stopped  uint8             // priorities for which XOFF was sent
-	offs     uint64            // XOFF frames sent
-	_        [48]byte          // up to a multiple of a cache line
+	offs     uint64            // how often it was sent
+	refresh  *[priorities]refresher
+	_        [40]byte // up to a multiple of a cache line
 }
 
 // act is the arrival of a packet.

@@ -32,6 +32,10 @@ type PFC struct {
 	Shift uint
 	// Hysteresis is how far below XOFF the bytes must fall before XON.
 	Hysteresis int
+	// Quanta is how long an XOFF frame stops the peer, in times of 512 bits; 0: 65535,
+	// the most there is. The switch says XOFF again at half of it. EndlessPause: until
+	// XON, so that the loss of one frame stops the peer for ever.
+	Quanta int
 	// Lossless are the priorities, as bits, that PFC covers; 0: all.
 	Lossless uint8
 	// Watchdog is how long a queue may be stopped before that is reported (see
@@ -145,7 +149,10 @@ func (s *fabricSwitch) stopIfFull(in *ingress, priority uint8) {
 	}
 	in.stopped |= bit
 	in.offs++
-	in.twin.control(pauseOff, priority)
+	if in.refresh == nil {
+		in.refresh = new([priorities]refresher)
+	}
+	in.refresh[priority].stop(in.twin, priority, s.cfg.PFC.quanta())
 }
 
 func (s *fabricSwitch) resumeIfDrained(in *ingress, priority uint8) {
@@ -153,5 +160,5 @@ func (s *fabricSwitch) resumeIfDrained(in *ingress, priority uint8) {
 		return
 	}
 	in.stopped &^= 1 << priority
-	in.twin.control(pauseOn, priority)
+	in.refresh[priority].release()
 }
