@@ -3,6 +3,7 @@ package fuzz
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 
 	"github.com/braid-rdma/braid/sim"
@@ -28,6 +29,8 @@ type world struct {
 	net    *sim.Network
 	hosts  []host
 	talks  []*talk
+	chats  []*chat
+	rekey  func(*verbs.MR) error // ends a key; planted bugs replace it
 	events uint64
 	closed bool // nobody posts any more
 	report [32]verbs.Completion
@@ -35,9 +38,10 @@ type world struct {
 
 // host is what the talks of one host share.
 type host struct {
-	device *verbs.Device
-	cq     *verbs.CQ
-	pd     *verbs.PD
+	device   *verbs.Device
+	cq       *verbs.CQ
+	pd       *verbs.PD
+	receives *sharedReceives // nil: no talk of this host shares receives
 }
 
 // promiseBroken is what a check panics with; run turns it into a Failure.
@@ -56,7 +60,7 @@ type sabotage func(*world)
 
 // run lets a scenario happen and answers the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
-	w := &world{sc: sc}
+	w := &world{sc: sc, rekey: rekeyed}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -100,13 +104,47 @@ func (w *world) build() error {
 		}
 	}
 	for i := range w.sc.talks {
-		t, err := newTalk(w, i, &w.sc.talks[i])
+		w.talks = append(w.talks, newTalk(w, i, &w.sc.talks[i]))
+	}
+	if err := w.shareReceives(); err != nil {
+		return err
+	}
+	for _, t := range w.talks {
+		if err := t.open(); err != nil {
+			return err
+		}
+	}
+	for i := range w.sc.chats {
+		c, err := newChat(w, i, &w.sc.chats[i])
 		if err != nil {
 			return err
 		}
-		w.talks = append(w.talks, t)
+		w.chats = append(w.chats, c)
 	}
 	return w.script()
+}
+
+// shareReceives makes the shared receive queues that talks need.
+func (w *world) shareReceives() error {
+	r := rand.New(rand.NewPCG(w.sc.seed, 0x737271))
+	for i := range w.hosts {
+		var users []*end
+		for _, t := range w.talks {
+			for _, e := range t.ends {
+				if t.shared && e.host == i {
+					users = append(users, e)
+				}
+			}
+		}
+		if len(users) == 0 {
+			continue
+		}
+		var err error
+		if w.hosts[i].receives, err = newSharedReceives(w, i, users, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // script enters the faults.
@@ -178,6 +216,14 @@ func (w *world) dispatch(host int, c *verbs.Completion) {
 	if c.WRID&idSide != 0 {
 		side = 1
 	}
+	if number >= idChats {
+		w.dispatchChat(host, number-idChats, side, c)
+		return
+	}
+	if c.WRID&idShared != 0 && w.hosts[host].receives != nil {
+		w.hosts[host].receives.checkReceived(c)
+		return
+	}
 	if number >= len(w.talks) || w.talks[number].ends[side].host != host {
 		w.fail("host %d has a completion of request %#x, which is not its own", host, c.WRID)
 	}
@@ -198,6 +244,11 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
+	for _, c := range w.chats {
+		if !c.ends[0].finished() || !c.ends[1].finished() {
+			return false
+		}
+	}
 	return true
 }
 
@@ -209,6 +260,13 @@ func (w *world) unfinished() (s string) {
 				stats := e.qp.Stats()
 				s += fmt.Sprintf("talk %d host %d: %d of %d requests and %d of %d receives have completed (%v, sent %d, again %d, timeouts %d); ",
 					t.number, e.host, e.completed, len(e.ops), e.recvDone, len(e.recvs), e.qp.State(), stats.PacketsSent, stats.Retransmitted, stats.LocalAckTimeoutErr)
+			}
+		}
+	}
+	for _, c := range w.chats {
+		for _, e := range c.ends {
+			if !e.finished() {
+				s += fmt.Sprintf("chat %d host %d: %d of %d datagrams are sent; ", c.number, e.host, e.completed, len(e.ops))
 			}
 		}
 	}
