@@ -98,8 +98,8 @@ func incastRows(t *testing.T) {
 // milliseconds and more: Jain's index is 0.96 here, and passes 0.99 when two and a half
 // times as much has been sent.
 func TestIncastOfThousands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes many seconds")
+	if testing.Short() || raceEnabled {
+		t.Skip("takes many seconds, and minutes with the race detector; one thread runs it")
 	}
 	t.Run("lossless", func(t *testing.T) {
 		incastCase{6144, 100 * gbps, true, 10 * Millisecond, 50 * Millisecond}.check(t, "paper", paper, 0.99)

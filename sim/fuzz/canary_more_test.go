@@ -33,7 +33,7 @@ var keyCanaries = []planted{
 		return &canary{packet: func(c *canary, now transport.Time, p *transport.Packet) transport.Verdict {
 			if _, yes := invalidates(p.Opcode); yes {
 				for _, m := range e.leases {
-					if m.mr.RKey() == uint32(p.IETH.RKey) {
+					if m.mr.RKey() == p.IETH.RKey {
 						_ = rekeyed(m.mr)
 					}
 				}

@@ -26,16 +26,6 @@ type operation struct {
 	failed   bool
 }
 
-func (o *opSpec) isAtomic() bool {
-	return o.kind == verbs.OpFetchAdd || o.kind == verbs.OpCompareSwap
-}
-func (o *opSpec) awaitsResponse() bool { return o.kind == verbs.OpRead || o.isAtomic() }
-func (o *opSpec) isSend() bool {
-	return o.kind == verbs.OpSend || o.kind == verbs.OpSendImm || o.kind == verbs.OpSendInv
-}
-func (o *opSpec) isWrite() bool      { return o.kind == verbs.OpWrite || o.kind == verbs.OpWriteImm }
-func (o *opSpec) takesReceive() bool { return o.isSend() || o.kind == verbs.OpWriteImm }
-
 // extent is a piece of memory that belongs to one operation.
 type extent struct {
 	offset, length int

@@ -60,6 +60,20 @@ type opSpec struct {
 	stray    bool     // it names a key that is ended, or not the one that it needs
 }
 
+func (o *opSpec) isAtomic() bool {
+	return o.kind == verbs.OpFetchAdd || o.kind == verbs.OpCompareSwap
+}
+
+func (o *opSpec) awaitsResponse() bool { return o.kind == verbs.OpRead || o.isAtomic() }
+
+func (o *opSpec) isSend() bool {
+	return o.kind == verbs.OpSend || o.kind == verbs.OpSendImm || o.kind == verbs.OpSendInv
+}
+
+func (o *opSpec) isWrite() bool { return o.kind == verbs.OpWrite || o.kind == verbs.OpWriteImm }
+
+func (o *opSpec) takesReceive() bool { return o.isSend() || o.kind == verbs.OpWriteImm }
+
 // faultSpec is something that goes wrong for a while.
 type faultSpec struct {
 	from, until sim.Time
