@@ -26,6 +26,7 @@ func runOnce(t *testing.T, qp verbs.QPOptions, seed uint64, workers int) outcome
 	impair(t, n, 50*Microsecond, "leaf1-spine0", Forth, Impairment{Down: true})
 	impair(t, n, 300*Microsecond, "leaf1-spine0", Forth, Impairment{})
 	impair(t, n, 0, "leaf2-spine2", Back, Impairment{Duplicate: 0.05, Corrupt: 0.01})
+	impair(t, n, 0, "leaf3-spine0", Both, Impairment{Loss: 0.2, Jitter: Microsecond, Pauses: true})
 	flows := append(permutation(t, n, 200_000), incast(8, 60_000)...)
 	traffic := carry(t, n, qp, flows...)
 	finish(t, n, traffic)

@@ -39,14 +39,15 @@ type egress struct {
 	marked    uint64
 	dropped   uint64 // by a full buffer
 	pauses    uint64 // XOFF heard
-	offs      uint64 // XOFF sent
+	offs      uint64 // how often XOFF was sent first
+	refresh   *[priorities]refresher
 	pausedFor Time
 	pausedAt  [priorities]Time
 	name      string
 	nominal   int64    // bits per second
 	rate      int64    // now
 	rare      *rarely  // what few have; nil: nothing
-	_         [48]byte // up to a multiple of two cache lines, which come together
+	_         [40]byte // up to a multiple of two cache lines, which come together
 }
 
 // speed is how fast a link is. Links of a kind share it.
@@ -210,7 +211,7 @@ func (e *egress) transmit(p *packet) {
 // deliver lets a packet arrive at the other end. By which port the switch there
 // will send it on is looked up now, when the packet is at hand.
 func (e *egress) deliver(at Time, p *packet) {
-	p.ingress, p.out = e.peer, nil
+	p.out = nil
 	if e.towards != nil {
 		p.out = e.towards.route(p)
 	} else if !e.node.shard.events.large {
@@ -219,32 +220,14 @@ func (e *egress) deliver(at Time, p *packet) {
 	e.carry(at, p)
 }
 
-// carry lets a packet happen at the other end.
+// carry lets a packet or a PFC frame arrive at the other end.
 func (e *egress) carry(at Time, p *packet) {
+	p.ingress = e.peer
 	if e.abroad {
 		e.node.send(at, e.peer.shard(), p)
 		return
 	}
 	e.node.at(at, arriving, unsafe.Pointer(p))
-}
-
-// hear obeys a PFC frame from the peer.
-func (e *egress) hear(p *packet) {
-	bit := uint8(1) << p.priority
-	now := e.node.shard.now
-	switch {
-	case p.pause == pauseOff && e.paused&bit == 0 && !e.letsGo(bit):
-		e.paused |= bit
-		e.pausedAt[p.priority] = now
-		e.pauses++
-		e.watch(p.priority)
-	case p.pause == pauseOn && e.paused&bit != 0:
-		e.paused &^= bit
-		e.pausedFor += now - e.pausedAt[p.priority]
-		e.start()
-	case p.pause == pauseOn:
-		e.takeBack(p.priority)
-	}
 }
 
 // queued is how many bytes wait here.
@@ -254,20 +237,3 @@ func (e *egress) queued() (bytes int) {
 	}
 	return bytes
 }
-
-// control sends a PFC frame to the peer, ahead of everything.
-func (e *egress) control(kind pauseFrame, priority uint8) {
-	if e.rare != nil && e.rare.spoil != nil && e.rare.spoil(kind) {
-		return
-	}
-	n := e.node
-	p := n.shard.pool.take()
-	p.pause, p.priority, p.size = kind, priority, pauseFrameSize
-	// The frame waits for the packet on the link to end, and for nothing else.
-	start := max(n.shard.now, e.busyUntil)
-	p.ingress = e.peer
-	e.carry(start+e.speed.serialisation(p.size)+e.speed.delay, p)
-}
-
-// pauseFrameSize is the smallest Ethernet frame with its preamble and gap.
-const pauseFrameSize = 84

@@ -19,9 +19,15 @@ type Impairment struct {
 	Delay     Time    // added to the link's own
 	Jitter    Time    // a random time up to it is added, so that packets overtake
 	Rate      int64   // bits per second; 0: the link's own
+	// MaxPacket makes the link a path MTU black hole: IP packets of more bytes are
+	// lost, and nobody is told. 0: packets of any length pass.
+	MaxPacket int
 	// Acks and Data restrict loss, damage and duplication to one kind of packet;
 	// with neither or both they concern all.
 	Acks, Data bool
+	// Pauses makes PFC frames suffer too, from all but Duplicate; alone it restricts
+	// loss and damage to them. Without it they pass as over a healthy link.
+	Pauses bool
 }
 
 // Burst are the probabilities of Gilbert and Elliott's model.
@@ -46,7 +52,7 @@ func (i *Impairment) check() error {
 			return fmt.Errorf("%w: the probability %q is %v, must be from 0 to 1", ErrConfig, p.name, p.value)
 		}
 	}
-	if i.LossEvery < 0 || i.Delay < 0 || i.Jitter < 0 || i.Rate < 0 {
+	if i.LossEvery < 0 || i.Delay < 0 || i.Jitter < 0 || i.Rate < 0 || i.MaxPacket < 0 {
 		return fmt.Errorf("%w: an impairment must not be negative", ErrConfig)
 	}
 	return nil
@@ -96,7 +102,7 @@ type fault struct {
 	passed                                 int
 	bad                                    bool
 	discard                                uint8 // priorities that the watchdog drops
-	lost, damaged, doubled                 uint64
+	lost, damaged, doubled, lostPauses     uint64
 }
 
 func newFault(i Impairment, seed uint64, lane *egress) *fault {
@@ -116,7 +122,7 @@ func newFault(i Impairment, seed uint64, lane *egress) *fault {
 func (e *egress) impair(f *fault) {
 	old := e.fault
 	if old != nil {
-		f.lost, f.damaged, f.doubled, f.discard = old.lost, old.damaged, old.doubled, old.discard
+		f.lost, f.damaged, f.doubled, f.lostPauses, f.discard = old.lost, old.damaged, old.doubled, old.lostPauses, old.discard
 	}
 	e.fault = f
 	rate := f.Rate
@@ -130,7 +136,7 @@ func (e *egress) impair(f *fault) {
 func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 	n := e.node
 	concerned := f.concerns(p)
-	if f.Down || f.discard&(1<<p.priority) != 0 || concerned && f.loses() {
+	if f.Down || f.discard&(1<<p.priority) != 0 || f.tooLong(p) || concerned && f.loses() {
 		f.lost++
 		n.shard.pool.put(p)
 		return
@@ -139,10 +145,7 @@ func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 		f.damaged++
 		p.damage(&f.dice)
 	}
-	arrival += f.Delay
-	if f.Jitter > 0 {
-		arrival += Time(f.dice.roll() % uint64(f.Jitter))
-	}
+	arrival += f.lateness()
 	e.deliver(arrival, p)
 	if concerned && f.duplicate != 0 && f.dice.happens(f.duplicate) {
 		f.doubled++
@@ -150,10 +153,35 @@ func (f *fault) transmit(e *egress, arrival Time, p *packet) {
 	}
 }
 
+// transmitPause sends a PFC frame over the impaired link. A damaged one has a wrong
+// FCS, and the peer's MAC drops it.
+func (f *fault) transmitPause(e *egress, arrival Time, p *packet) {
+	n := e.node
+	if f.Down || f.loses() || f.corrupt != 0 && f.dice.happens(f.corrupt) {
+		f.lostPauses++
+		n.shard.pool.put(p)
+		return
+	}
+	e.carry(arrival+f.lateness(), p)
+}
+
+// lateness is by how much a packet comes later than over a healthy link.
+func (f *fault) lateness() Time {
+	if f.Jitter > 0 {
+		return f.Delay + Time(f.dice.roll()%uint64(f.Jitter))
+	}
+	return f.Delay
+}
+
+// tooLong says whether a packet is lost in a path MTU black hole.
+func (f *fault) tooLong(p *packet) bool {
+	return f.MaxPacket > 0 && int(p.size)-ethernetFraming > f.MaxPacket
+}
+
 // concerns says whether the impairment is for packets of this kind.
 func (f *fault) concerns(p *packet) bool {
 	if f.Acks == f.Data {
-		return true
+		return f.Acks || !f.Pauses
 	}
 	return f.Data == (p.Length > 0)
 }

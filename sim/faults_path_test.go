@@ -4,11 +4,17 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/braid-rdma/braid/sim/topology"
+	"github.com/braid-rdma/braid/sim/workload"
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// Payload is 4096 of 4248 bytes on the link with MP's headers and framing.
-const payloadShare = 0.96
+// Payload is 4096 of 4210 bytes on the link with MP's headers and framing, or with
+// a smaller MTU 1024 of 1138.
+const (
+	payloadShare      = 4096.0 / 4210
+	smallPayloadShare = 1024.0 / 1138
+)
 
 // fourPaths is a stream over four paths of 1 Gb/s, running at full speed.
 func fourPaths(t *testing.T, qp verbs.QPOptions, marking Marking) (*Network, *Traffic) {
@@ -104,34 +110,77 @@ func flapping(t *testing.T) {
 	}
 }
 
-// Row 39: a degraded path costs no more than itself. The paper lost 3.94 % of the
-// optimum. What a window of packets in the slow queue costs grows with the ratio
-// of the rates, and with the paper's L=64 it soon costs everything (figure 14).
+// Row 39: a path that runs at 1/40 of its rate costs no more than itself. The
+// network is that of the paper's §5.2.1: five connections whose hosts offer more than
+// the four paths of 40 Gb/s carry. The paper lost 3.94 % of the optimum, which is
+// what the same connections get of healthy paths: with marks from 20 KB on, half of
+// what a path holds in flight, queues run empty now and then, fault or no fault.
+//
+// A connection that is alone in the network loses more, since nobody else uses what
+// it leaves. What a packet in the slow queue costs grows with the ratio of the rates:
+// 20 KB take 160 µs at 1 Gb/s, in which the other paths could carry 2,100 packets, and
+// the receiver tracks 64 (paper) or 1024 (wire).
 func degradedLink(t *testing.T) {
 	for _, test := range []struct {
-		name  string
-		qp    verbs.QPOptions
-		ratio int64
-		least float64
+		name        string
+		qp          verbs.QPOptions
+		connections int
+		ratio       int64
+		least       float64
 	}{
-		{"paper", paper, 2, 0.8}, {"wire", wired, 4, 0.96}, {"wire", wired, 10, 0.9},
+		{"paper", paper, 5, 40, 0.96},
+		{"wire", wired, 5, 40, 0.96},
+		{"paper", paper, 1, 40, 0.85},
+		{"wire", wired, 1, 4, 0.85},
+		{"wire", wired, 1, 10, 0.75},
+		{"wire", wired, 1, 40, 0.85},
 	} {
-		cfg := Config{Seed: 1, MTU: 1024}
-		cfg.Switch.Marking = dctcp
-		n := newNetwork(t, paths(4, 10*gbps, 40*gbps), cfg)
-		traffic := stream(t, n, test.qp)
-		n.Run(10 * Millisecond)
-		impair(t, n, n.Now(), "tor0-path2", Forth, Impairment{Rate: 10 * gbps / test.ratio})
-		n.Run(20 * Millisecond)
-		// Payload is 1024 of 1166 bytes.
-		optimum := (30e9 + 10e9/float64(test.ratio)) * 1024 / 1166
-		rate := goodput(n, traffic, 35*Millisecond) / optimum
-		t.Logf("%s, one path at 1/%d: %.3f of the optimum", test.name, test.ratio, rate)
-		if rate < test.least {
-			t.Errorf("%s, one path at 1/%d: %.3f of the optimum, want %.2f", test.name, test.ratio, rate, test.least)
+		share, healthy := degradedShare(t, test.qp, test.connections, test.ratio), degradedShare(t, test.qp, test.connections, 1)
+		t.Logf("%s, %d connections, one path at 1/%d: %.3f of what the paths carry, %.3f if all are healthy", test.name, test.connections, test.ratio, share, healthy)
+		if share < test.least*healthy {
+			t.Errorf("%s, %d connections, one path at 1/%d: %.3f of the optimum, want %.2f", test.name, test.connections, test.ratio, share/healthy, test.least)
 		}
-		noError(t, traffic)
 	}
+}
+
+// degradedShare runs connections over four paths, one of which is slower than the
+// others by a ratio, and answers their goodput relative to what the paths carry.
+func degradedShare(t *testing.T, qp verbs.QPOptions, connections int, ratio int64) float64 {
+	t.Helper()
+	const rate, warm, measured = 40 * gbps, 5 * Millisecond, 10 * Millisecond
+	topo := paths(4, rate, max(rate, 4*rate/int64(connections)))
+	topo.Senders, topo.PathDelay = connections, topology.Microsecond
+	cfg := Config{Seed: 1, MTU: 1024}
+	cfg.Switch = SwitchConfig{Marking: Marking{Kmin: 20_000, Kmax: 20_000, Pmax: 1}, PFC: PFC{On: true}}
+	n := newNetwork(t, topo, cfg)
+	impair(t, n, 0, "tor0-path2", Both, Impairment{Rate: rate / ratio})
+	var flows []workload.Flow
+	for i := range connections {
+		flows = append(flows, workload.Flow{Src: i, Dst: connections + i, Message: 1 << 16})
+	}
+	// The application never holds the transport back.
+	traffic, err := n.Carry(flows, Carrier{QP: qp, Depth: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Run(warm)
+	before := ackedByAll(traffic)
+	n.Run(warm + measured)
+	goodput := float64(ackedByAll(traffic)-before) * 8 / measured.Seconds()
+	for i := range flows {
+		if err := traffic.Result(i).Err; err != nil {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+	return goodput / (float64(3*rate+rate/ratio) * smallPayloadShare)
+}
+
+// ackedByAll is the payload of all flows that has been acknowledged so far.
+func ackedByAll(traffic *Traffic) (bytes int64) {
+	for i := range traffic.Flows() {
+		bytes += traffic.Acked(i)
+	}
+	return bytes
 }
 
 // Row 40: three paths of four lose packets silently; each could carry all of it
@@ -148,7 +197,7 @@ func silentLoss(t *testing.T) {
 		n.Run(200 * Millisecond)
 		rate := goodput(n, traffic, 400*Millisecond) / (payloadShare * 4e9)
 		t.Logf("loss %v: %.3f of the good path", loss, rate)
-		if rate < 0.9 {
+		if rate < 0.95 {
 			t.Errorf("loss %v: %.3f of what the good path can carry", loss, rate)
 		}
 		noError(t, traffic)
@@ -174,28 +223,9 @@ func markingMisconfigured(t *testing.T) {
 		n.Run(n.Now() + 100*Millisecond)
 		rate := goodput(n, traffic, n.Now()+300*Millisecond) / (payloadShare * 4e9)
 		t.Logf("%s: %.3f of the four paths", name, rate)
-		if rate < 0.7 {
+		if rate < 0.9 {
 			t.Errorf("%s: %.3f of the four paths", name, rate)
 		}
 		noError(t, traffic)
-	}
-}
-
-// Row 42: ends that want different MTUs agree on the smaller. A network that drops
-// long packets in silence is beyond a simulator whose links carry any length; the
-// UDP engine's tests have one.
-func mtuMismatch(t *testing.T) {
-	for name, qp := range map[string]verbs.QPOptions{"RC": rc, "MP": wired} {
-		n := newNetwork(t, paths(2, 10*gbps, 10*gbps), Config{Seed: 1, Verify: true})
-		a := newSide(t, n, 0, qp)
-		qp.Conn.MTU = 256
-		b := newSide(t, n, 1, qp)
-		a.must(a.qp.Connect(b.qp.Params()))
-		b.must(b.qp.Connect(a.qp.Params()))
-		copy(a.mr.Bytes(), "hello")
-		a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: 5000}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
-		if sent := a.qp.Stats().PacketsSent; sent != 20 || string(b.mr.Bytes()[:5]) != "hello" {
-			t.Errorf("%s: 5000 bytes took %d packets, want 20", name, sent)
-		}
 	}
 }

@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 		{"row39_degraded_link", degradedLink},
 		{"row40_silent_loss", silentLoss},
 		{"row41_marking_misconfigured", markingMisconfigured},
-		{"row42_mtu_mismatch", mtuMismatch},
+		{"row42_mtu", mtuFaults},
 		{"row43_pause_storm", pauseStorm},
 		{"row44_pfc_deadlock", pfcDeadlock},
 		{"row45_incast", incastRows},
@@ -80,6 +80,11 @@ func goodput(n *Network, traffic *Traffic, until Time) float64 {
 	from, before := n.Now(), traffic.Acked(0)
 	n.Run(until)
 	return float64(traffic.Acked(0)-before) * 8 / (until - from).Seconds()
+}
+
+// transferTime is how long bytes take at a rate in bits per second.
+func transferTime(bytes int64, rate float64) Time {
+	return Time(float64(bytes) * 8 / rate * float64(Second))
 }
 
 // longestStall runs a network in slices up to an instant and answers the longest

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"context"
 	"testing"
 
 	"github.com/braid-rdma/braid/sim/workload"
@@ -68,49 +67,5 @@ func numbersWrap(t *testing.T) {
 		if !bytes.Equal(a.mr.Bytes()[:packets*256], b.mr.Bytes()[:packets*256]) {
 			t.Errorf("%s: wrong bytes", name)
 		}
-	}
-}
-
-// crash starts a transfer over a slow network, ends one of its queue pairs in
-// mid-flight and answers a new connection between the same hosts.
-func crash(t *testing.T, end int) (n *Network, a, b *side) {
-	t.Helper()
-	n = newNetwork(t, paths(2, 10*gbps, 10*gbps), Config{Seed: 1, Verify: true})
-	everyPath(2, func(link string) { impair(t, n, 0, link, Both, Impairment{Delay: Millisecond}) })
-	n.Run(1)
-	old, peer := pair(t, n, wired)
-	copy(old.mr.Bytes(), bytes.Repeat([]byte{0xdd}, 1<<16))
-	wr := verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: old.mr, Length: 1 << 16}}, RemoteAddr: peer.mr.Addr(), RKey: peer.mr.RKey()}
-	old.must(old.qp.PostSend(&wr))
-	n.Run(n.Now() + 500*Microsecond) // everything is on its way
-	old.must([]*side{old, peer}[end].dev.Engine().(*host).device.Close())
-	return n, old, peer
-}
-
-// Row 17: packets of an old connection do nothing when its receiver is gone.
-func oldPackets(t *testing.T) {
-	n, _, peer := crash(t, 1)
-	n.Run(100 * Second)
-	if n.hosts[1].unknown == 0 {
-		t.Error("no packet of the old connection came")
-	}
-	if len(bytes.Trim(peer.mr.Bytes(), "\x00")) != 0 {
-		t.Error("packets of the old connection were placed after it ended")
-	}
-}
-
-// Row 18: acknowledgements of an old connection do nothing when its sender is
-// gone, and the peer is told nothing wrong.
-func oldAcknowledgements(t *testing.T) {
-	n, _, peer := crash(t, 0)
-	n.Run(100 * Second)
-	if n.hosts[0].unknown == 0 {
-		t.Error("no acknowledgement of the old connection came")
-	}
-	var c [1]verbs.Completion
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if got, _ := peer.cq.Wait(ctx, c[:]); got != 0 {
-		t.Errorf("the peer has a completion: %+v", c[0])
 	}
 }

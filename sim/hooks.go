@@ -13,6 +13,11 @@ func init() {
 	}
 	hook.LoseResume = func(network any, count int) {
 		n := network.(*Network)
+		for _, sw := range n.switches {
+			if sw != nil {
+				sw.cfg.PFC.Quanta = EndlessPause
+			}
+		}
 		for _, lane := range n.lanes {
 			lane.extras().spoil = func(kind pauseFrame) bool {
 				if kind == pauseOn {

@@ -122,9 +122,12 @@ func (h *host) retire(c *conn, r *ring) {
 	}
 }
 
-// Ethernet's and IP's share of a packet: preamble, gap, header and FCS (38
-// bytes), IPv4 (20) and UDP (8); the ICRC comes with the headers' length.
-const framing = 38 + 20 + 8
+// Ethernet's and IP's share of a packet: preamble, gap, header and FCS, then
+// IPv4 (20 bytes) and UDP (8); the ICRC comes with the headers' length.
+const (
+	ethernetFraming = 38
+	framing         = ethernetFraming + 20 + 8
+)
 
 // address gives a packet what the fabric needs to know of it.
 func (h *host) address(c *conn, p *packet) {

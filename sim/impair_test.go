@@ -70,6 +70,14 @@ func TestImpairmentsDoWhatTheySay(t *testing.T) {
 			t.Errorf("%.4f lost, want 0.0385", share)
 		}
 	})
+	t.Run("path MTU black hole", func(t *testing.T) {
+		// The packets have 100 bytes on the link, 62 of them behind the Ethernet header.
+		for most, want := range map[int]uint64{61: packets, 62: 0} {
+			if arrived, l := shower(t, packets, Impairment{MaxPacket: most}, 0); l.Lost != want || arrived != packets-want {
+				t.Errorf("up to %d bytes: %d lost, want %d", most, l.Lost, want)
+			}
+		}
+	})
 	t.Run("only data", func(t *testing.T) {
 		for length, want := range map[int]uint64{0: 0, 50: packets} {
 			if _, l := shower(t, packets, Impairment{Loss: 1, Data: true}, length); l.Lost != want {
@@ -190,6 +198,7 @@ func TestImpairRefuses(t *testing.T) {
 		"probability":   {"ha-sw", Impairment{Loss: 1.5}},
 		"not a number":  {"ha-sw", Impairment{Corrupt: math.NaN()}},
 		"negative":      {"ha-sw", Impairment{Delay: -1}},
+		"negative size": {"ha-sw", Impairment{MaxPacket: -1}},
 	}
 	for name, test := range tests {
 		if err := n.Impair(0, test.link, Both, test.i); !errors.Is(err, ErrConfig) {

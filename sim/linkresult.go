@@ -4,20 +4,22 @@ import "github.com/braid-rdma/braid/sim/topology"
 
 // LinkResult is what one direction of a link has carried.
 type LinkResult struct {
-	Name      string // of the link, with ">" from its end A to its end B and "<" back
-	From, To  string // nodes
-	Rate      int64  // bits per second, nominal
-	Packets   uint64
-	Bytes     uint64 // with framing
-	Marked    uint64 // packets that were marked when they joined the queue
-	Dropped   uint64 // packets for which the buffer had no room
-	Lost      uint64 // packets that a fault lost
-	Damaged   uint64
-	Doubled   uint64
-	Pauses    uint64 // PFC: XOFF frames heard
-	Paused    Time   // PFC: how long the sender was stopped, summed over priorities
-	Queue     int    // bytes waiting now
-	PeakQueue int    // bytes waiting in one priority, most
+	Name       string // of the link, with ">" from its end A to its end B and "<" back
+	From, To   string // nodes
+	Rate       int64  // bits per second, nominal
+	Packets    uint64
+	Bytes      uint64 // with framing
+	Marked     uint64 // packets that were marked when they joined the queue
+	Dropped    uint64 // packets for which the buffer had no room
+	Lost       uint64 // packets that a fault lost
+	Damaged    uint64
+	Doubled    uint64
+	Pauses     uint64 // PFC: XOFF frames heard
+	Paused     Time   // PFC: how long the sender was stopped, summed over priorities
+	Expired    uint64 // PFC: pauses that ended by themselves, because no XON came
+	PausesLost uint64 // PFC: frames that a fault lost or damaged
+	Queue      int    // bytes waiting now
+	PeakQueue  int    // bytes waiting in one priority, most
 }
 
 // Utilisation is the share of the link's rate that was used in a time.
@@ -55,7 +57,10 @@ func (n *Network) Link(i int) LinkResult {
 		}
 	}
 	if f := e.fault; f != nil {
-		r.Lost, r.Damaged, r.Doubled = f.lost, f.damaged, f.doubled
+		r.Lost, r.Damaged, r.Doubled, r.PausesLost = f.lost, f.damaged, f.doubled, f.lostPauses
+	}
+	if e.rare != nil {
+		r.Expired = e.rare.expired
 	}
 	return r
 }

@@ -18,9 +18,9 @@ type packet struct {
 	sport    uint16
 	priority uint8
 	pause    pauseFrame
-	marked   bool    // ECN: congestion experienced
-	corrupt  bool    // a link has damaged it: its ICRC is wrong
-	_        [2]byte // up to a cache line
+	marked   bool   // ECN: congestion experienced
+	corrupt  bool   // a link has damaged it: its ICRC is wrong
+	quanta   uint16 // of a PFC frame: how long to stop; 0: until XON
 	*body
 }
 

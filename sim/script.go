@@ -15,7 +15,8 @@ func (n *Network) At(t Time, host int, f func()) error {
 
 // PauseStorm makes a host's NICs stop their switch in one priority, as a broken
 // NIC does that no longer drains its receive buffer: from an instant on for a
-// duration, or for ever if that is zero.
+// duration, or for ever if that is zero; then something is always left to happen,
+// because the NIC says XOFF again and again.
 func (n *Network) PauseStorm(at Time, host int, priority int, duration Time) error {
 	switch {
 	case host < 0 || host >= len(n.hosts):
@@ -27,16 +28,18 @@ func (n *Network) PauseStorm(at Time, host int, priority int, duration Time) err
 	}
 	h := n.hosts[host]
 	start := max(at, h.now())
-	signal := func(t Time, kind pauseFrame) {
-		h.call(t, func() {
-			for _, nic := range h.nics {
-				nic.control(kind, uint8(priority))
+	storm := make([]refresher, len(h.nics))
+	h.call(start, func() {
+		for i, nic := range h.nics {
+			storm[i].stop(nic, uint8(priority), longestPause)
+		}
+	})
+	if duration > 0 {
+		h.call(start+duration, func() {
+			for i := range storm {
+				storm[i].release()
 			}
 		})
-	}
-	signal(start, pauseOff)
-	if duration > 0 {
-		signal(start+duration, pauseOn)
 	}
 	return nil
 }

@@ -69,7 +69,10 @@ func (n *node) at(t Time, k kind, subject unsafe.Pointer) {
 }
 
 // call lets f happen at this node.
-func (n *node) call(t Time, f func()) { n.at(t, calling, unsafe.Pointer(&call{f})) }
+func (n *node) call(t Time, f func()) { n.callAgain(t, &call{f}) }
+
+// callAgain lets something happen that happens more than once.
+func (n *node) callAgain(t Time, c *call) { n.at(t, calling, unsafe.Pointer(c)) }
 
 // send lets a packet arrive at its ingress, in another shard.
 func (n *node) send(t Time, there *shard, p *packet) {

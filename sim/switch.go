@@ -32,6 +32,10 @@ type PFC struct {
 	Shift uint
 	// Hysteresis is how far below XOFF the bytes must fall before XON.
 	Hysteresis int
+	// Quanta is how long an XOFF frame stops the peer, in times of 512 bits; 0: 65535,
+	// the most there is. The switch says XOFF again at half of it. EndlessPause: until
+	// XON, so that the loss of one frame stops the peer for ever.
+	Quanta int
 	// Lossless are the priorities, as bits, that PFC covers; 0: all.
 	Lossless uint8
 	// Watchdog is how long a queue may be stopped before that is reported (see
@@ -139,8 +143,12 @@ func (s *fabricSwitch) stopIfFull(in *ingress, priority uint8) {
 		return
 	}
 	in.stopped |= bit
-	in.twin.offs++
-	in.twin.control(pauseOff, priority)
+	port := in.twin
+	port.offs++
+	if port.refresh == nil {
+		port.refresh = new([priorities]refresher)
+	}
+	port.refresh[priority].stop(port, priority, s.cfg.PFC.quanta())
 }
 
 func (s *fabricSwitch) resumeIfDrained(in *ingress, priority uint8) {
@@ -148,5 +156,5 @@ func (s *fabricSwitch) resumeIfDrained(in *ingress, priority uint8) {
 		return
 	}
 	in.stopped &^= 1 << priority
-	in.twin.control(pauseOn, priority)
+	in.twin.refresh[priority].release()
 }

@@ -9,6 +9,9 @@ func (c *SwitchConfig) check() error {
 	if c.PFC.Headroom < 0 || c.PFC.XOFF < 0 || c.PFC.Hysteresis < 0 || c.PFC.Watchdog < 0 {
 		return fmt.Errorf("%w: PFC thresholds must not be negative", ErrConfig)
 	}
+	if c.PFC.Quanta < EndlessPause || c.PFC.Quanta > longestPause {
+		return fmt.Errorf("%w: a pause of %d quanta, must be 1 to %d", ErrConfig, c.PFC.Quanta, longestPause)
+	}
 	if len(c.Weights) > priorities {
 		return fmt.Errorf("%w: %d weights for %d priorities", ErrConfig, len(c.Weights), priorities)
 	}

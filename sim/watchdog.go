@@ -28,7 +28,9 @@ func (n *Network) Storms() (all []Storm) {
 
 // rarely is what few egresses have.
 type rarely struct {
-	storms []Storm
+	storms  []Storm
+	pauses  [priorities]pauseTimer
+	expired uint64 // pauses that no XON ended
 	// spoil, if set, decides which PFC frames are lost; tests of the fuzzer set it.
 	spoil func(kind pauseFrame) bool
 }

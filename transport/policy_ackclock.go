@@ -82,6 +82,11 @@ func (a *ackClock) takeClock() (Path, bool) {
 
 func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
 	a.steer.hear(p, s)
+	if p == a.chosen && (s == Nacked || s == TimedOut) {
+		// What is sent again must not follow what was lost: a few packets at the end
+		// of a message would use up their retries before they use up the run.
+		a.left = 0
+	}
 	if clocked == 0 {
 		return
 	}

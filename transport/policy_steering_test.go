@@ -86,6 +86,30 @@ func TestSteeringAvoidsSilentPaths(t *testing.T) {
 	}
 }
 
+// A run ends when its path loses or is silent: what is sent again goes elsewhere.
+func TestSteeringLeavesARunThatLoses(t *testing.T) {
+	for _, bad := range []Signal{Nacked, TimedOut} {
+		a := steered(8, 8, map[Path]int{})
+		for range 100 {
+			first := a.Next()
+			a.Feedback(first, bad, 0)
+			if again := a.Next(); again == first {
+				t.Errorf("signal %d: the packet that path %d lost follows it there", bad, first)
+			}
+			a.SetUsable(first, true) // as after a probe
+		}
+	}
+	a := steered(8, 8, map[Path]int{})
+	first := a.Next()
+	a.Feedback(first, Marked, 0)
+	a.Feedback((first+1)%8, Nacked, 0)
+	for range 7 {
+		if p := a.Next(); p != first {
+			t.Errorf("the run on path %d goes on with path %d for no loss of its own", first, p)
+		}
+	}
+}
+
 // A path that a probe brought back into use is trusted at once.
 func TestSteeringForgives(t *testing.T) {
 	a := steered(2, 8, map[Path]int{0: 100, 1: 0})

@@ -168,6 +168,19 @@ func TestRCRegionGoneMidway(t *testing.T) {
 	s.wantEvents("receive", EventQPFatal)
 }
 
+// TestRCKeyEndsMidway: no byte moves by a key that is ended, also where the WRITE
+// began before; the region itself lives on.
+func TestRCKeyEndsMidway(t *testing.T) {
+	s := newRCScript(t, nil)
+	s.request(wire.WriteFirst, 0, 256, s.readLength(300))
+	delete(s.mem.regions, s.region.RKey)
+	if s.request(wire.WriteLast, 1, 44, nil) != Drop {
+		t.Error("written by a key that is ended")
+	}
+	s.wantSent("write", "NAK_REMOTE_ACCESS 1")
+	s.wantState("write", Err)
+}
+
 func TestRCInvalidateRefused(t *testing.T) {
 	s := newRCScript(t, nil)
 	s.recv(1, 10)

@@ -5,10 +5,10 @@ import "github.com/braid-rdma/braid/wire"
 // incoming is the message that is arriving, from its first packet to its last.
 type incoming struct {
 	kind   messageKind
-	first  wire.PSN // its first packet
-	done   uint32   // payload bytes that arrived
-	length uint32   // WRITE: bytes that the first packet announced
-	span   Span     // WRITE: where they go
+	first  wire.PSN  // its first packet
+	done   uint32    // payload bytes that arrived
+	length uint32    // WRITE: bytes that the first packet announced
+	target wire.RETH // WRITE: where they go
 }
 
 type messageKind uint8
@@ -97,7 +97,8 @@ func (q *RC) completeReceive(c Completion, p *Packet) {
 }
 
 // executeWrite places a packet of a WRITE. The first packet names the whole
-// range, which is checked before any byte of it moves.
+// range, which is checked before any byte of it moves, and again with every further
+// packet: the key may have ended meanwhile.
 func (q *RC) executeWrite(p *Packet) Verdict {
 	withImm := p.Opcode.HasImm()
 	if withImm && q.rq.at(0) == nil {
@@ -108,11 +109,11 @@ func (q *RC) executeWrite(p *Packet) Verdict {
 		if p.RETH.Length > MaxMessage {
 			return q.refuse(wire.NakInvalidRequest)
 		}
-		span, ok := q.resolve(&p.RETH, RemoteWrite)
-		if !ok {
-			return q.refuse(wire.NakRemoteAccess)
-		}
-		m = incoming{kind: writeMessage, first: p.PSN, length: p.RETH.Length, span: span}
+		m = incoming{kind: writeMessage, first: p.PSN, length: p.RETH.Length, target: p.RETH}
+	}
+	span, ok := q.resolve(&m.target, RemoteWrite)
+	if !ok {
+		return q.refuse(wire.NakRemoteAccess)
 	}
 	// The packets must add up to what the first one announced, no sooner and no
 	// later than with the last of them (IBTA 9.7.4.1).
@@ -122,10 +123,7 @@ func (q *RC) executeWrite(p *Packet) Verdict {
 	}
 	p.Spans = p.Spans[:0]
 	if p.Length > 0 {
-		if m.span.Region.Invalid {
-			return q.refuse(wire.NakRemoteAccess)
-		}
-		p.Spans = append(p.Spans, Span{m.span.Region, m.span.Offset + uint64(m.done), uint32(p.Length)})
+		p.Spans = append(p.Spans, Span{span.Region, span.Offset + uint64(m.done), uint32(p.Length)})
 	}
 	m.done = uint32(done)
 	q.resp.message = m

@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/braid-rdma/braid/sim/internal/hook"
@@ -55,19 +56,28 @@ func (c *canary) PollCompletion(t *transport.Completion) bool {
 	return c.QP.PollCompletion(t)
 }
 
-// layer plants a canary in every queue pair of a world.
+// layer plants a canary in every queue pair of every talk.
 func layer(make func() *canary) sabotage {
+	return layerOn(func(*end) *canary { return make() })
+}
+
+// layerOn is layer for canaries that know the end that they sit at.
+func layerOn(make func(*end) *canary) sabotage {
 	return func(w *world) {
 		for _, t := range w.talks {
 			for _, e := range t.ends {
-				hook.Decorate(w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP {
-					c := make()
-					c.QP = qp
-					return c
-				})
+				make(e).plant(w, e.host, e.qp)
 			}
 		}
 	}
+}
+
+// plant puts the canary around a queue pair.
+func (c *canary) plant(w *world, host int, qp *verbs.QP) {
+	hook.Decorate(w.net, host, uint32(qp.Number()), func(inner transport.QP) transport.QP {
+		c.QP = inner
+		return c
+	})
 }
 
 // isData says whether a packet has payload and is the n-th that does.
@@ -78,10 +88,13 @@ func (c *canary) isData(p *transport.Packet, n int) bool {
 	return p.Length > 0 && c.count == n
 }
 
-var canaries = []struct {
+// planted is a bug with its name.
+type planted struct {
 	name  string
 	plant sabotage
-}{
+}
+
+var canaries = []planted{
 	{"ACK before arrival", layer(func() *canary {
 		return &canary{transmit: func(c *canary, p *transport.Packet) {
 			if p.Length > 0 || p.Opcode.Base() != wire.Acknowledge || p.AETH.Syndrome.IsNak() {
@@ -186,7 +199,7 @@ const seedsPerCanary = 150
 
 // TestPlantedBugsAreFound shows that the fuzzer is able to fail.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, c := range canaries {
+	for _, c := range slices.Concat(canaries, keyCanaries, sharedCanaries, chatCanaries) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= seedsPerCanary; seed++ {

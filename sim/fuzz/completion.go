@@ -49,9 +49,9 @@ func (e *end) checkFailed(o *operation, c *verbs.Completion) {
 	want := transport.WRFlushErr
 	if !e.failed {
 		e.failed = true
-		want = transport.RetryExcErr
-		if !e.w.sc.harsh() && !e.peer().failed {
-			e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, c.Status)
+		want = e.firstFailure(o, c.Status)
+		if p := e.peer(); p.shared {
+			e.w.hosts[p.host].receives.makeUp(p)
 		}
 	}
 	if c.Status != want {
@@ -59,15 +59,33 @@ func (e *end) checkFailed(o *operation, c *verbs.Completion) {
 	}
 }
 
+// firstFailure is the status that the first request of this end to fail must have, if
+// it fails with status: the retries run out, a key is ended, or this end has refused
+// the peer.
+func (e *end) firstFailure(o *operation, status transport.Status) transport.Status {
+	switch {
+	case status == transport.RemAccessErr && e.trespasses(o):
+		return transport.RemAccessErr
+	case status == transport.WRFlushErr && e.excluded():
+		return transport.WRFlushErr
+	case !e.w.sc.harsh() && !e.peer().failed && !e.peer().excluded():
+		e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, status)
+	}
+	return transport.RetryExcErr
+}
+
 // checkEffect checks that what has completed has happened.
 func (e *end) checkEffect(o *operation) {
+	if o.stray && o.lease != nil {
+		e.fail("%v %d has completed with a key that is ended", o.kind, o.index)
+	}
 	if o.isAtomic() {
 		if v := binary.NativeEndian.Uint64(e.sink.at(o.target, 8)); v != o.original {
 			e.fail("%v %d answered %#x, want %#x", o.kind, o.index, v, o.original)
 		}
 		return
 	}
-	if o.takesReceive() && o.message >= e.peer().recvPosted {
+	if o.takesReceive() && (e.shared && o.slot == nil || !e.shared && o.message >= e.peer().recvPosted) {
 		e.fail("%v %d completed without a receive", o.kind, o.index)
 	}
 	if got, want := e.result(o); !bytes.Equal(got, want) {
@@ -81,10 +99,12 @@ func (e *end) result(o *operation) (got, want []byte) {
 	switch {
 	case o.kind == verbs.OpRead:
 		return e.sink.at(o.target, o.length), p.window.at(o.remote, o.length)
+	case o.slot != nil && o.isSend():
+		return e.w.hosts[p.host].receives.memory.at(o.slot.offset, o.length), e.source.at(o.source, o.length)
 	case o.isSend():
 		return p.sink.at(o.target, o.length), e.source.at(o.source, o.length)
 	}
-	return p.window.at(o.target, o.length), e.source.at(o.source, o.length)
+	return e.remoteMemory(o).at(o.target, o.length), e.source.at(o.source, o.length)
 }
 
 // checkReceived checks a completion of the receive queue.
@@ -100,27 +120,34 @@ func (e *end) checkReceived(c *verbs.Completion) {
 		}
 		return
 	}
-	o := e.recvs[index]
+	e.checkMessage(e.recvs[index], c)
+	e.w.later(e.host, e.lately, e.postReceive)
+}
+
+// checkMessage checks the completion of a message of the peer that has come.
+func (e *end) checkMessage(o *operation, c *verbs.Completion) {
 	want := verbs.Completion{WRID: c.WRID, Op: verbs.OpRecv, QPN: e.qp.Number(), Bytes: uint32(o.length), Solicited: o.flags&verbs.Solicited != 0}
 	if o.kind == verbs.OpWriteImm {
 		want.Op = verbs.OpRecvWriteImm
 	}
-	if o.kind != verbs.OpSend {
+	switch o.kind {
+	case verbs.OpSendInv:
+		want.HasInv, want.InvalidatedRKey = true, o.lease.key
+	case verbs.OpSendImm, verbs.OpWriteImm:
 		want.HasImm, want.Imm = true, o.imm
 	}
 	if *c != want {
-		e.fail("receive %d: %+v, want %+v", index, *c, want)
+		e.fail("receive %d: %+v, want %+v", o.message, *c, want)
 	}
 	p := e.peer()
 	for _, q := range p.ops[:o.index] {
 		if !q.awaitsResponse() && q.placed < q.length {
-			e.fail("receive %d is delivered when %v %d before it has %d of %d bytes", index, q.kind, q.index, q.placed, q.length)
+			e.fail("receive %d is delivered when %v %d before it has %d of %d bytes", o.message, q.kind, q.index, q.placed, q.length)
 		}
 	}
 	if got, want := p.result(o); !bytes.Equal(got, want) {
-		e.fail("receive %d has %d of %d bytes, or they differ", index, o.placed, o.length)
+		e.fail("receive %d has %d of %d bytes, or they differ", o.message, o.placed, o.length)
 	}
-	e.w.later(e.host, e.lately, e.postReceive)
 }
 
 // checkMemory checks, at the end, every byte of the memory of an end (P1).
@@ -133,19 +160,28 @@ func (e *end) checkMemory() {
 			e.fail("the %s of %d bytes was changed at offset %d, where nobody has business", m.name, m.size, at)
 		}
 	}
+	for _, m := range e.leases {
+		if at := m.untouched(); at >= 0 {
+			e.fail("leased memory was changed at offset %d, where nobody has business", at)
+		}
+	}
 	p := e.peer()
 	for _, o := range p.ops {
 		if o.ended && !o.failed && !o.isAtomic() {
 			p.checkEffect(o)
 		}
-		if o.isSend() {
+		if o.isSend() && !e.shared {
 			rest := e.sink.at(o.target+o.length, o.spare)
 			if len(bytes.Trim(rest, string([]byte{guard}))) != 0 {
 				e.fail("the rest of the receive of %v %d was written", o.kind, o.index)
 			}
 		}
 	}
-	if v := binary.NativeEndian.Uint64(e.window.at(e.counter, 8)); !p.failed && v != e.value {
+	v := binary.NativeEndian.Uint64(e.window.at(e.counter, 8))
+	if e.revoked && v != e.frozen {
+		e.fail("an atomic changed the number to %#x after its key had ended", v)
+	}
+	if !p.failed && v != e.value {
 		e.fail("after all atomics the number is %#x, want %#x", v, e.value)
 	}
 }

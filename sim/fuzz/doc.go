@@ -4,7 +4,7 @@
 //
 // # The flow
 //
-//	seed ──> scenario ──> world: sim.Network, talks between programs, faults
+//	seed ──> scenario ──> world: sim.Network, talks and chats of programs, faults
 //	                        │ one event at a time
 //	                        ├── placements, completions and books are checked
 //	                        └── a broken promise ──> Failure ──> Shrink
@@ -12,6 +12,8 @@
 // A scenario (scenario.go, generate.go) is plain data, so that a failing one can
 // be cut down (shrink.go). A talk (talk.go) is a connection whose two ends post
 // operations to each other; the model (extent.go) knows where every byte belongs.
+// Keys end while they are in use (keys.go), talks of one host may share their receives
+// (shared.go), and chats exchange datagrams (chat.go).
 // Each payload is judged when it is placed (placement.go) and each completion when
 // it comes (completion.go). While faults happen only safety is checked; after they
 // have healed everything has to complete within a bound (world.go).

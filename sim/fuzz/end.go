@@ -29,6 +29,15 @@ func (s *scenario) deadline() sim.Time {
 		}
 		last += 8 * ackTimeout(t.qp.Conn.AckTimeout)
 	}
+	for i := range s.chats {
+		c := &s.chats[i]
+		last = max(last, c.start)
+		for _, e := range c.ends {
+			for _, o := range e.ops {
+				last += o.thinking
+			}
+		}
+	}
 	return last + timeoutsGranted*longestTimeout + sim.Time(s.operations())*perOperation
 }
 
@@ -49,6 +58,14 @@ func (w *world) checkEnd() {
 			e.checkMemory()
 			e.checkBooks()
 		}
+	}
+	for i := range w.hosts {
+		if shared := w.hosts[i].receives; shared != nil {
+			shared.checkMemory()
+		}
+	}
+	for _, c := range w.chats {
+		c.checkEnd()
 	}
 	w.checkLossless()
 	w.closed = true
@@ -71,13 +88,14 @@ func (w *world) audit(err error) {
 }
 
 // checkLossless checks that switches with PFC drop nothing. A fault that changes
-// the delay or rate of a link is beyond what headroom was reckoned for.
+// the delay or rate of a link, or loses PFC frames, is beyond what headroom was
+// reckoned for.
 func (w *world) checkLossless() {
 	if !w.sc.config.Switch.PFC.On {
 		return
 	}
 	for _, f := range w.sc.faults {
-		if i := &f.impairment; i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 {
+		if i := &f.impairment; i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 || i.Pauses {
 			return
 		}
 	}

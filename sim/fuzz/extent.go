@@ -13,25 +13,18 @@ import (
 type operation struct {
 	*opSpec
 	index    int
-	source   int // offset of its bytes in the source of who posts it
-	target   int // offset of where they go: in the peer's window or sink, or the own sink
-	remote   int // offset in the peer's window that a READ or an atomic names
-	message  int // number of the receive that it takes; -1: none
+	source   int     // offset of its bytes in the source of who posts it
+	target   int     // offset of where they go: in the peer's window or sink, or the own sink
+	remote   int     // offset in the peer's window that a READ or an atomic names
+	message  int     // number of the receive that it takes; -1: none
+	lease    *memory // a WRITE: where it goes instead of the window; a SEND: whose key it ends
+	slot     *slot   // the shared receive that it took, when it has
 	original uint64
 	placed   int // bytes that have reached their target
 	thought  bool
 	ended    bool // it has completed, well or not
 	failed   bool
 }
-
-func (o *operation) isAtomic() bool {
-	return o.kind == verbs.OpFetchAdd || o.kind == verbs.OpCompareSwap
-}
-func (o *operation) awaitsResponse() bool { return o.kind == verbs.OpRead || o.isAtomic() }
-func (o *operation) isSend() bool {
-	return o.kind == verbs.OpSend || o.kind == verbs.OpSendImm
-}
-func (o *operation) takesReceive() bool { return o.isSend() || o.kind == verbs.OpWriteImm }
 
 // extent is a piece of memory that belongs to one operation.
 type extent struct {
@@ -49,6 +42,7 @@ const margin = 64
 // memory is a region with the extents of its operations, apart from each other.
 type memory struct {
 	mr      *verbs.MR
+	key     uint32 // that peers know
 	backing []byte
 	before  []byte // as it was in the beginning
 	size    int
@@ -76,6 +70,9 @@ func (m *memory) allocate(pd *verbs.PD, r *rand.Rand, rights verbs.Access) (err 
 	}
 	m.before = bytes.Clone(m.backing)
 	m.mr, err = pd.RegisterMemory(m.backing[margin:margin+m.size:margin+m.size], rights)
+	if err == nil {
+		m.key = m.mr.RKey()
+	}
 	return err
 }
 
@@ -92,13 +89,21 @@ func fill(r *rand.Rand, b []byte) {
 
 func (m *memory) at(offset, length int) []byte { return m.backing[margin+offset:][:length] }
 
-// find answers the extent that holds all of a span, or nil.
-func (m *memory) find(offset, length int) *extent {
+// index answers the number of the extent that holds all of a span, or -1.
+func (m *memory) index(offset, length int) int {
 	i := sort.Search(len(m.extents), func(i int) bool { return m.extents[i].offset > offset }) - 1
 	if i < 0 || offset+length > m.extents[i].offset+m.extents[i].length {
-		return nil
+		return -1
 	}
-	return &m.extents[i]
+	return i
+}
+
+// find answers the extent that holds all of a span, or nil.
+func (m *memory) find(offset, length int) *extent {
+	if i := m.index(offset, length); i >= 0 {
+		return &m.extents[i]
+	}
+	return nil
 }
 
 // untouched answers the first offset outside all extents that are written where

@@ -40,6 +40,7 @@ func newScenario(seed uint64) (*scenario, error) {
 			s.faults = append(s.faults, g.fault())
 		}
 	}
+	g.elaborate(s)
 	return s, nil
 }
 

@@ -28,6 +28,10 @@ func (e *end) checkPlacement(p *transport.Packet) {
 	total := 0
 	for _, s := range p.Spans {
 		total += int(s.Length)
+		if shared := e.w.hosts[e.host].receives; e.shared && shared.memory.backs(s.Region) {
+			shared.checkPlacement(e, s)
+			continue
+		}
 		m := e.memoryOf(s.Region)
 		if m == nil {
 			e.fail("a payload goes into a region that nobody writes to")
@@ -37,6 +41,9 @@ func (e *end) checkPlacement(p *transport.Packet) {
 			e.fail("a payload of %d bytes goes to offset %d, where no operation points", s.Length, s.Offset)
 		}
 		o := x.op
+		if m == &e.window && e.revoked || o.stray && o.lease != nil {
+			e.fail("bytes of %v %d are placed by a key that is ended", o.kind, o.index)
+		}
 		if o.kind == verbs.OpRead {
 			o.placed += int(s.Length) // may be read again after a loss
 			continue
@@ -56,11 +63,21 @@ func (e *end) checkPlacement(p *transport.Packet) {
 
 func (e *end) memoryOf(region *transport.Region) *memory {
 	for _, m := range []*memory{&e.window, &e.sink} {
-		if region.Base == m.mr.Addr() && region.RKey == m.mr.RKey() {
+		if m.backs(region) {
+			return m
+		}
+	}
+	for _, m := range e.leases {
+		if m.backs(region) {
 			return m
 		}
 	}
 	return nil
+}
+
+// backs says whether a region is this memory.
+func (m *memory) backs(region *transport.Region) bool {
+	return region.Base == m.mr.Addr() && region.LKey == m.mr.LKey()
 }
 
 // checkWaits checks, when bytes of an operation of this end arrive, that those

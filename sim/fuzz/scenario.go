@@ -15,6 +15,7 @@ type scenario struct {
 	fabric topology.Builder
 	config sim.Config
 	talks  []talkSpec
+	chats  []chatSpec
 	faults []faultSpec
 }
 
@@ -25,12 +26,24 @@ type talkSpec struct {
 	start  sim.Time
 	ends   [2]endSpec
 	lately sim.Time // how long an end takes to post a receive again; 0: it is always in time
+	shared bool     // receives come from queues that all such talks of a host share
+}
+
+// chatSpec describes an exchange of datagrams.
+type chatSpec struct {
+	hosts  [2]int
+	depth  int // of the send queues
+	key    uint32
+	start  sim.Time
+	ends   [2]endSpec
+	lately sim.Time
 }
 
 // endSpec is what one end of a talk does.
 type endSpec struct {
 	ops     []opSpec
-	receive int // receives that it has posted at a time
+	receive int      // receives that it has posted at a time
+	revoke  sim.Time // when it ends the key of its window; 0: never
 }
 
 // opSpec is one operation.
@@ -43,7 +56,23 @@ type opSpec struct {
 	addend   uint64   // of a fetch and add; the new value of a compare and swap
 	thinking sim.Time // before it is posted
 	spare    int      // bytes of room that a receive has beyond the message
+	leased   bool     // a WRITE to memory whose key the next SEND with invalidate ends
+	stray    bool     // it names a key that is ended, or not the one that it needs
 }
+
+func (o *opSpec) isAtomic() bool {
+	return o.kind == verbs.OpFetchAdd || o.kind == verbs.OpCompareSwap
+}
+
+func (o *opSpec) awaitsResponse() bool { return o.kind == verbs.OpRead || o.isAtomic() }
+
+func (o *opSpec) isSend() bool {
+	return o.kind == verbs.OpSend || o.kind == verbs.OpSendImm || o.kind == verbs.OpSendInv
+}
+
+func (o *opSpec) isWrite() bool { return o.kind == verbs.OpWrite || o.kind == verbs.OpWriteImm }
+
+func (o *opSpec) takesReceive() bool { return o.isSend() || o.kind == verbs.OpWriteImm }
 
 // faultSpec is something that goes wrong for a while.
 type faultSpec struct {
@@ -67,17 +96,28 @@ func (s *scenario) heals() (last sim.Time) {
 func (s *scenario) harsh() bool {
 	for _, f := range s.faults {
 		i := &f.impairment
-		if f.storm != 0 || i.Down || i.Loss > 0.05 || i.LossEvery > 0 && i.LossEvery < 16 || i.Burst.Enter > 0 || i.Corrupt > 0.05 || i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 {
+		if f.storm != 0 || i.Down || i.Loss > 0.05 || i.LossEvery > 0 && i.LossEvery < 16 || i.Burst.Enter > 0 || i.Corrupt > 0.05 || i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 || i.Pauses {
 			return true
 		}
 	}
 	return false
 }
 
-// operations counts the operations of all talks.
-func (s *scenario) operations() (n int) {
+// everyEnd lists what the ends of all talks and chats do.
+func (s *scenario) everyEnd() (ends []*endSpec) {
 	for i := range s.talks {
-		n += len(s.talks[i].ends[0].ops) + len(s.talks[i].ends[1].ops)
+		ends = append(ends, &s.talks[i].ends[0], &s.talks[i].ends[1])
+	}
+	for i := range s.chats {
+		ends = append(ends, &s.chats[i].ends[0], &s.chats[i].ends[1])
+	}
+	return ends
+}
+
+// operations counts the operations of all talks and chats.
+func (s *scenario) operations() (n int) {
+	for _, e := range s.everyEnd() {
+		n += len(e.ops)
 	}
 	return n
 }
@@ -95,12 +135,13 @@ func (s *scenario) describe() string {
 			o := &t.qp.MP
 			fmt.Fprintf(&b, ", L=%d delta=%d selective %v", o.Slots, o.Delta, o.Selective)
 		}
-		b.WriteByte('\n')
-		for side := range t.ends {
-			for n, o := range t.ends[side].ops {
-				fmt.Fprintf(&b, "  host %d posts %d: %v of %d bytes, flags %05b\n", t.hosts[side], n, o.kind, o.length, o.flags)
-			}
-		}
+		fmt.Fprintf(&b, ", shared receives %v\n", t.shared)
+		describeEnds(&b, t.hosts, &t.ends)
+	}
+	for i := range s.chats {
+		c := &s.chats[i]
+		fmt.Fprintf(&b, "chat %d: UD between hosts %d and %d from %v\n", i, c.hosts[0], c.hosts[1], c.start)
+		describeEnds(&b, c.hosts, &c.ends)
 	}
 	for _, f := range s.faults {
 		if f.storm != 0 {
@@ -110,4 +151,23 @@ func (s *scenario) describe() string {
 		fmt.Fprintf(&b, "fault from %v to %v on %s, direction %d: %+v\n", f.from, f.until, f.link, f.direction, f.impairment)
 	}
 	return b.String()
+}
+
+// describeEnds prints what the two ends of a talk or chat do.
+func describeEnds(b *strings.Builder, hosts [2]int, ends *[2]endSpec) {
+	for side := range ends {
+		if at := ends[side].revoke; at > 0 {
+			fmt.Fprintf(b, "  host %d ends the key of its window at %v\n", hosts[side], at)
+		}
+		for n, o := range ends[side].ops {
+			fmt.Fprintf(b, "  host %d posts %d: %v of %d bytes, flags %05b", hosts[side], n, o.kind, o.length, o.flags)
+			if o.leased {
+				b.WriteString(", to leased memory")
+			}
+			if o.stray {
+				b.WriteString(", with a key that does not fit")
+			}
+			b.WriteByte('\n')
+		}
+	}
 }

@@ -19,7 +19,7 @@ func Shrink(f *Failure) *Failure {
 	}
 	s := &shrinker{best: f}
 	for improved := true; improved && !s.tired(); {
-		improved = s.dropTalks() || s.dropFaults() || s.dropOperations() || s.simplify()
+		improved = s.dropTalks() || s.dropChats() || s.dropFaults() || s.dropOperations() || s.simplify()
 	}
 	return s.best
 }
@@ -57,12 +57,9 @@ func (s *shrinker) try(change func(*scenario) bool) bool {
 func (s *scenario) clone() *scenario {
 	c := *s
 	c.faults = slices.Clone(s.faults)
-	c.talks = slices.Clone(s.talks)
-	for i := range c.talks {
-		for side := range c.talks[i].ends {
-			e := &c.talks[i].ends[side]
-			e.ops = slices.Clone(e.ops)
-		}
+	c.talks, c.chats = slices.Clone(s.talks), slices.Clone(s.chats)
+	for _, e := range c.everyEnd() {
+		e.ops = slices.Clone(e.ops)
 	}
 	return &c
 }
@@ -71,7 +68,17 @@ func (s *shrinker) dropTalks() (improved bool) {
 	for i := len(s.best.sc.talks) - 1; i >= 0; i-- {
 		improved = s.try(func(c *scenario) bool {
 			c.talks = slices.Delete(c.talks, i, i+1)
-			return len(c.talks) > 0
+			return len(c.talks)+len(c.chats) > 0
+		}) || improved
+	}
+	return improved
+}
+
+func (s *shrinker) dropChats() (improved bool) {
+	for i := len(s.best.sc.chats) - 1; i >= 0; i-- {
+		improved = s.try(func(c *scenario) bool {
+			c.chats = slices.Delete(c.chats, i, i+1)
+			return len(c.talks)+len(c.chats) > 0
 		}) || improved
 	}
 	return improved
@@ -89,20 +96,18 @@ func (s *shrinker) dropFaults() (improved bool) {
 
 // dropOperations removes ever smaller runs of operations.
 func (s *shrinker) dropOperations() (improved bool) {
-	for t := range s.best.sc.talks {
-		for side := range 2 {
-			size := func() int { return len(s.best.sc.talks[t].ends[side].ops) }
-			for run := size(); run > 0; run /= 2 {
-				for at := size() - run; at >= 0; at -= run {
-					improved = s.try(func(c *scenario) bool {
-						e := &c.talks[t].ends[side]
-						if at+run > len(e.ops) {
-							return false
-						}
-						e.ops = slices.Delete(e.ops, at, at+run)
-						return true
-					}) || improved
-				}
+	for i := range s.best.sc.everyEnd() {
+		size := func() int { return len(s.best.sc.everyEnd()[i].ops) }
+		for run := size(); run > 0; run /= 2 {
+			for at := size() - run; at >= 0; at -= run {
+				improved = s.try(func(c *scenario) bool {
+					e := c.everyEnd()[i]
+					if at+run > len(e.ops) {
+						return false
+					}
+					e.ops = slices.Delete(e.ops, at, at+run)
+					return true
+				}) || improved
 			}
 		}
 	}
@@ -128,6 +133,7 @@ func (s *shrinker) simplify() (improved bool) {
 			c.config.Switch.Weights = nil
 			return was != nil
 		},
+		func(c *scenario) bool { return c.unshare() },
 		func(c *scenario) bool { return c.halveLengths() },
 		func(c *scenario) bool { return c.hasten() },
 	}
@@ -137,15 +143,23 @@ func (s *shrinker) simplify() (improved bool) {
 	return improved
 }
 
+// unshare gives every talk receives and keys of its own.
+func (s *scenario) unshare() (changed bool) {
+	for i := range s.talks {
+		t := &s.talks[i]
+		changed = changed || t.shared || t.ends[0].revoke != 0 || t.ends[1].revoke != 0
+		t.shared, t.ends[0].revoke, t.ends[1].revoke = false, 0, 0
+	}
+	return changed
+}
+
 // halveLengths makes messages shorter.
 func (s *scenario) halveLengths() (changed bool) {
-	for t := range s.talks {
-		for side := range s.talks[t].ends {
-			for i := range s.talks[t].ends[side].ops {
-				if o := &s.talks[t].ends[side].ops[i]; o.length > 16 {
-					o.length /= 2
-					changed = true
-				}
+	for _, e := range s.everyEnd() {
+		for i := range e.ops {
+			if o := &e.ops[i]; o.length > 16 {
+				o.length /= 2
+				changed = true
 			}
 		}
 	}
@@ -154,13 +168,11 @@ func (s *scenario) halveLengths() (changed bool) {
 
 // hasten lets programs think less and faults end sooner.
 func (s *scenario) hasten() (changed bool) {
-	for t := range s.talks {
-		for side := range s.talks[t].ends {
-			for i := range s.talks[t].ends[side].ops {
-				o := &s.talks[t].ends[side].ops[i]
-				changed = changed || o.thinking > 0
-				o.thinking = 0
-			}
+	for _, e := range s.everyEnd() {
+		for i := range e.ops {
+			o := &e.ops[i]
+			changed = changed || o.thinking > 0
+			o.thinking = 0
 		}
 	}
 	for i := range s.faults {

@@ -14,6 +14,7 @@ type talk struct {
 	*talkSpec
 	w      *world
 	number int
+	r      *rand.Rand
 	ends   [2]*end
 }
 
@@ -24,11 +25,14 @@ type end struct {
 	side, host int
 	spec       *endSpec
 	qp         *verbs.QP
-	source     memory // what SEND and WRITE take
-	sink       memory // what receives, READs and atomics fill
-	window     memory // what the peer may reach
-	counter    int    // offset of the number in the window that the peer's atomics change
-	value      uint64 // that number, when all posted so far have run
+	source     memory    // what SEND and WRITE take
+	sink       memory    // what receives, READs and atomics fill
+	window     memory    // what the peer may reach
+	leases     []*memory // what it may reach until it ends their keys
+	revoked    bool      // the key of the window is ended
+	frozen     uint64    // the number in the window when it was
+	counter    int       // offset of the number in the window that the peer's atomics change
+	value      uint64    // that number, when all posted so far have run
 
 	ops       []*operation
 	posted    int
@@ -43,22 +47,26 @@ type end struct {
 
 func (e *end) peer() *end { return e.ends[1-e.side] }
 
-// newTalk makes both ends and connects them.
-func newTalk(w *world, number int, spec *talkSpec) (*talk, error) {
-	t := &talk{talkSpec: spec, w: w, number: number}
-	r := rand.New(rand.NewPCG(w.sc.seed, uint64(number)))
+// newTalk makes both ends, as a plan.
+func newTalk(w *world, number int, spec *talkSpec) *talk {
+	t := &talk{talkSpec: spec, w: w, number: number, r: rand.New(rand.NewPCG(w.sc.seed, uint64(number)))}
 	for side := range t.ends {
 		t.ends[side] = &end{talk: t, side: side, host: spec.hosts[side], spec: &spec.ends[side]}
 	}
 	for _, e := range t.ends {
-		e.plan(r)
+		e.plan(t.r)
 	}
+	return t
+}
+
+// open makes the memory and the queue pairs of both ends and connects them.
+func (t *talk) open() error {
 	for _, e := range t.ends {
-		if err := e.open(r); err != nil {
-			return nil, err
+		if err := e.open(t.r); err != nil {
+			return err
 		}
 	}
-	return t, t.connect()
+	return t.connect()
 }
 
 // plan gives every operation its places in memory.
@@ -66,8 +74,10 @@ func (e *end) plan(r *rand.Rand) {
 	p := e.peer()
 	p.counter = p.window.reserve(r, 8, 8, nil, e)
 	for i := range e.spec.ops {
-		o := &operation{opSpec: &e.spec.ops[i], index: i, message: -1}
-		e.ops = append(e.ops, o)
+		e.ops = append(e.ops, &operation{opSpec: &e.spec.ops[i], index: i, message: -1})
+	}
+	e.planLeases()
+	for _, o := range e.ops {
 		if o.awaitsResponse() {
 			o.target = e.sink.reserve(r, o.length, 8, o, e)
 			o.remote = p.counter
@@ -81,9 +91,14 @@ func (e *end) plan(r *rand.Rand) {
 			o.message = len(p.recvs)
 			p.recvs = append(p.recvs, o)
 		}
-		if o.isSend() {
+		switch {
+		case o.isSend() && e.shared:
+			// Which receive it takes is known when it has.
+		case o.isSend():
 			o.target = p.sink.reserve(r, o.length+o.spare, 1, o, e)
-		} else {
+		case o.lease != nil:
+			o.target = o.lease.reserve(r, o.length, 1, o, e)
+		default:
 			o.target = p.window.reserve(r, o.length, 1, o, e)
 		}
 	}
@@ -101,9 +116,15 @@ func (e *end) open(r *rand.Rand) error {
 	if err := e.window.allocate(h.pd, r, verbs.LocalWrite|verbs.RemoteWrite|verbs.RemoteRead|verbs.RemoteAtomic); err != nil {
 		return err
 	}
+	if err := e.openLeases(h.pd, r); err != nil {
+		return err
+	}
 	e.value = binary.NativeEndian.Uint64(e.window.at(e.counter, 8))
 	o := e.talkSpec.qp
 	o.SendCQ, o.RecvDepth = h.cq, max(1, e.spec.receive)
+	if e.shared {
+		o.SRQ = h.receives.srq
+	}
 	var err error
 	if e.qp, err = h.pd.CreateQP(o); err != nil {
 		return err
@@ -127,6 +148,11 @@ func (t *talk) connect() error {
 		if err := e.w.net.At(t.start, e.host, e.pump); err != nil {
 			return err
 		}
+		if at := e.spec.revoke; at > 0 {
+			if err := e.w.net.At(at, e.host, e.revoke); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -149,17 +175,17 @@ func (e *end) pump() {
 
 // post hands one operation to the queue pair.
 func (e *end) post(o *operation) {
-	p := e.peer()
-	wr := verbs.SendWR{ID: e.id(o.index), Op: o.kind, Flags: o.flags &^ verbs.Signaled, Imm: o.imm, RKey: p.window.mr.RKey()}
+	there := e.remoteMemory(o)
+	wr := verbs.SendWR{ID: e.id(o.index), Op: o.kind, Flags: o.flags &^ verbs.Signaled, Imm: o.imm, RKey: there.key}
 	if e.signals(o) {
 		wr.Flags |= verbs.Signaled
 	}
 	if o.awaitsResponse() {
 		wr.SGEs = []verbs.SGE{{MR: e.sink.mr, Offset: o.target, Length: o.length}}
-		wr.RemoteAddr = p.window.mr.Addr() + uint64(o.remote)
+		wr.RemoteAddr = there.mr.Addr() + uint64(o.remote)
 	} else {
 		wr.SGEs = []verbs.SGE{{MR: e.source.mr, Offset: o.source, Length: o.length}}
-		wr.RemoteAddr = p.window.mr.Addr() + uint64(o.target)
+		wr.RemoteAddr = there.mr.Addr() + uint64(o.target)
 	}
 	if o.isAtomic() {
 		e.foresee(o, &wr)
@@ -195,9 +221,11 @@ func (e *end) signals(o *operation) bool {
 // A work request's ID names the talk, the side, the queue and the operation.
 const (
 	idTalkShift = 32
+	idChats     = 1 << 16 // chats are numbered from here on
 	idSide      = 1 << 31
 	idReceive   = 1 << 30
-	idIndex     = idReceive - 1
+	idShared    = 1 << 29 // a receive of a shared queue, whose talk is not known
+	idIndex     = idShared - 1
 )
 
 func (e *end) id(index int) uint64 {
@@ -206,6 +234,10 @@ func (e *end) id(index int) uint64 {
 
 // postReceive offers memory for the next message of the peer.
 func (e *end) postReceive() {
+	if e.shared {
+		e.w.hosts[e.host].receives.post()
+		return
+	}
 	if e.failed || e.w.closed || e.recvPosted == len(e.recvs) {
 		return
 	}

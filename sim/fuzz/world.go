@@ -28,6 +28,8 @@ type world struct {
 	net    *sim.Network
 	hosts  []host
 	talks  []*talk
+	chats  []*chat
+	rekey  func(*verbs.MR) error // ends a key; planted bugs replace it
 	events uint64
 	closed bool // nobody posts any more
 	report [32]verbs.Completion
@@ -35,9 +37,10 @@ type world struct {
 
 // host is what the talks of one host share.
 type host struct {
-	device *verbs.Device
-	cq     *verbs.CQ
-	pd     *verbs.PD
+	device   *verbs.Device
+	cq       *verbs.CQ
+	pd       *verbs.PD
+	receives *sharedReceives // nil: no talk of this host shares receives
 }
 
 // promiseBroken is what a check panics with; run turns it into a Failure.
@@ -56,7 +59,7 @@ type sabotage func(*world)
 
 // run lets a scenario happen and answers the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
-	w := &world{sc: sc}
+	w := &world{sc: sc, rekey: rekeyed}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -76,56 +79,6 @@ func run(sc *scenario, plant sabotage) (f *Failure) {
 		w.step()
 	}
 	w.checkEnd()
-	return nil
-}
-
-// build makes the network, the talks and the faults.
-func (w *world) build() error {
-	graph, err := w.sc.fabric.Build()
-	if err != nil {
-		return err
-	}
-	if w.net, err = sim.New(graph, w.sc.config); err != nil {
-		return err
-	}
-	w.hosts = make([]host, w.net.Hosts())
-	for i := range w.hosts {
-		h := &w.hosts[i]
-		h.device = w.net.Device(i)
-		if h.cq, err = h.device.CreateCQ(1024); err != nil {
-			return err
-		}
-		if h.pd, err = h.device.CreatePD(); err != nil {
-			return err
-		}
-	}
-	for i := range w.sc.talks {
-		t, err := newTalk(w, i, &w.sc.talks[i])
-		if err != nil {
-			return err
-		}
-		w.talks = append(w.talks, t)
-	}
-	return w.script()
-}
-
-// script enters the faults.
-func (w *world) script() error {
-	for _, f := range w.sc.faults {
-		if f.storm != 0 {
-			if err := w.net.PauseStorm(f.from, f.storm-1, 3, f.until-f.from); err != nil {
-				return err
-			}
-			continue
-		}
-		err := w.net.Impair(f.from, f.link, f.direction, f.impairment)
-		if err == nil {
-			err = w.net.Impair(f.until, f.link, f.direction, sim.Impairment{})
-		}
-		if err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -178,6 +131,14 @@ func (w *world) dispatch(host int, c *verbs.Completion) {
 	if c.WRID&idSide != 0 {
 		side = 1
 	}
+	if number >= idChats {
+		w.dispatchChat(host, number-idChats, side, c)
+		return
+	}
+	if c.WRID&idShared != 0 && w.hosts[host].receives != nil {
+		w.hosts[host].receives.checkReceived(c)
+		return
+	}
 	if number >= len(w.talks) || w.talks[number].ends[side].host != host {
 		w.fail("host %d has a completion of request %#x, which is not its own", host, c.WRID)
 	}
@@ -198,6 +159,11 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
+	for _, c := range w.chats {
+		if !c.ends[0].finished() || !c.ends[1].finished() {
+			return false
+		}
+	}
 	return true
 }
 
@@ -209,6 +175,13 @@ func (w *world) unfinished() (s string) {
 				stats := e.qp.Stats()
 				s += fmt.Sprintf("talk %d host %d: %d of %d requests and %d of %d receives have completed (%v, sent %d, again %d, timeouts %d); ",
 					t.number, e.host, e.completed, len(e.ops), e.recvDone, len(e.recvs), e.qp.State(), stats.PacketsSent, stats.Retransmitted, stats.LocalAckTimeoutErr)
+			}
+		}
+	}
+	for _, c := range w.chats {
+		for _, e := range c.ends {
+			if !e.finished() {
+				s += fmt.Sprintf("chat %d host %d: %d of %d datagrams are sent; ", c.number, e.host, e.completed, len(e.ops))
 			}
 		}
 	}

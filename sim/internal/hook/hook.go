@@ -18,6 +18,7 @@ var (
 	// pairs. Posts do not pass through it; packets, timers and completions do.
 	Decorate func(network any, host int, number uint32, layer func(transport.QP) transport.QP)
 
-	// LoseResume makes a host's switch lose the count-th XON frame that it sends.
+	// LoseResume makes switches lose the count-th XON frame that they send, and stop
+	// their neighbours for ever, as if pauses had no time.
 	LoseResume func(network any, count int)
 )

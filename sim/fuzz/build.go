@@ -1,0 +1,91 @@
+package fuzz
+
+import (
+	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/sim"
+)
+
+// build makes the network, the talks and the faults.
+func (w *world) build() error {
+	graph, err := w.sc.fabric.Build()
+	if err != nil {
+		return err
+	}
+	if w.net, err = sim.New(graph, w.sc.config); err != nil {
+		return err
+	}
+	w.hosts = make([]host, w.net.Hosts())
+	for i := range w.hosts {
+		h := &w.hosts[i]
+		h.device = w.net.Device(i)
+		if h.cq, err = h.device.CreateCQ(1024); err != nil {
+			return err
+		}
+		if h.pd, err = h.device.CreatePD(); err != nil {
+			return err
+		}
+	}
+	for i := range w.sc.talks {
+		w.talks = append(w.talks, newTalk(w, i, &w.sc.talks[i]))
+	}
+	if err := w.shareReceives(); err != nil {
+		return err
+	}
+	for _, t := range w.talks {
+		if err := t.open(); err != nil {
+			return err
+		}
+	}
+	for i := range w.sc.chats {
+		c, err := newChat(w, i, &w.sc.chats[i])
+		if err != nil {
+			return err
+		}
+		w.chats = append(w.chats, c)
+	}
+	return w.script()
+}
+
+// shareReceives makes the shared receive queues that talks need.
+func (w *world) shareReceives() error {
+	r := rand.New(rand.NewPCG(w.sc.seed, 0x737271))
+	for i := range w.hosts {
+		var users []*end
+		for _, t := range w.talks {
+			for _, e := range t.ends {
+				if t.shared && e.host == i {
+					users = append(users, e)
+				}
+			}
+		}
+		if len(users) == 0 {
+			continue
+		}
+		var err error
+		if w.hosts[i].receives, err = newSharedReceives(w, i, users, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// script enters the faults.
+func (w *world) script() error {
+	for _, f := range w.sc.faults {
+		if f.storm != 0 {
+			if err := w.net.PauseStorm(f.from, f.storm-1, 3, f.until-f.from); err != nil {
+				return err
+			}
+			continue
+		}
+		err := w.net.Impair(f.from, f.link, f.direction, f.impairment)
+		if err == nil {
+			err = w.net.Impair(f.until, f.link, f.direction, sim.Impairment{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
