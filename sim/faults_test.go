@@ -38,6 +38,7 @@ func TestFaults(t *testing.T) {
 		{"row37_all_paths_dead", allPathsDead},
 		{"row38_flapping", flapping},
 		{"row39_degraded_link", degradedLink},
+		{"row39_most_links_degraded", mostLinksDegraded},
 		{"row40_silent_loss", silentLoss},
 		{"row41_marking_misconfigured", markingMisconfigured},
 		{"row42_mtu", mtuFaults},

@@ -80,16 +80,20 @@ func (s *steering) idlest(a *ackClock) (Path, bool) {
 
 // run is how many packets in a row should take a path that no acknowledgement
 // names: an eighth of what is in flight, so that runs are long where the window
-// is large, but at least one segmented send of the largest packets.
+// is large. Where all paths are well it is at least one segmented send of the
+// largest packets; where some are not, a bad choice must not take the whole window.
 func (s *steering) run(a *ackClock) int {
 	if !s.active() {
 		return a.run
 	}
-	total := 0
-	for p := range s.trouble {
+	total, least := 0, shortRun
+	for p, trouble := range s.trouble {
 		total += s.inFlight(Path(p))
+		if trouble > 0 {
+			least = 1
+		}
 	}
-	return min(a.run, max(shortRun, total/8))
+	return min(a.run, max(least, total/8))
 }
 
 // shortRun is what one segmented send of the largest packets takes.
