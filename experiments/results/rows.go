@@ -70,6 +70,8 @@ type LinkRow struct {
 	Doubled     uint64  `col:"doubled"`
 	Pauses      uint64  `col:"pauses"`
 	PausedUs    float64 `col:"paused_us"`
+	Expired     uint64  `col:"pauses_expired"`
+	PausesLost  uint64  `col:"pauses_lost"`
 	PeakQueue   int     `col:"peak_queue_bytes"`
 }
 
@@ -77,7 +79,7 @@ func linkRow(l *sim.LinkResult, now sim.Time) LinkRow {
 	row := LinkRow{
 		Link: l.Name, From: l.From, To: l.To, RateBps: l.Rate, Packets: l.Packets, Bytes: l.Bytes,
 		Marked: l.Marked, Dropped: l.Dropped, Lost: l.Lost, Damaged: l.Damaged, Doubled: l.Doubled,
-		Pauses: l.Pauses, PausedUs: l.Paused.Microseconds(), PeakQueue: l.PeakQueue,
+		Pauses: l.Pauses, PausedUs: l.Paused.Microseconds(), Expired: l.Expired, PausesLost: l.PausesLost, PeakQueue: l.PeakQueue,
 	}
 	if now > 0 {
 		row.Utilisation = l.Utilisation(now)

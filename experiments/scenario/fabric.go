@@ -49,7 +49,9 @@ type PFC struct {
 	Shift      uint
 	Headroom   Bytes
 	Hysteresis Bytes
-	Lossless   []int // priorities; none: all
+	Lossless   []int    // priorities; none: all
+	Quanta     int      // of an XOFF frame, 512 bits each; 0: 65535
+	Watchdog   sim.Time // how long a queue may be stopped; 0: for ever
 }
 
 // Defaults of the fabric; sim's own, where it has some.
@@ -114,6 +116,7 @@ func (s *Switch) config() sim.SwitchConfig {
 		PFC: sim.PFC{
 			On: s.PFC.On, XOFF: int(s.PFC.XOFF), Shift: s.PFC.Shift,
 			Headroom: int(s.PFC.Headroom), Hysteresis: int(s.PFC.Hysteresis),
+			Quanta: s.PFC.Quanta, Watchdog: s.PFC.Watchdog,
 		},
 	}
 	for _, priority := range s.PFC.Lossless {
