@@ -32,6 +32,20 @@ type QP struct {
 
 // CreateQP makes a queue pair, in state RESET.
 func (p *PD) CreateQP(options QPOptions) (*QP, error) {
+	return p.createQP(options, (*Device).freeQPN)
+}
+
+// CreateManagementQP makes queue pair 1, at which peers expect the device's
+// connection manager: a queue pair for datagrams, in state RESET. A device has
+// one, so that the second attempt fails with ErrLimit.
+func (p *PD) CreateManagementQP(options QPOptions) (*QP, error) {
+	options.Type = UD
+	return p.createQP(options, func(*Device) QPN { return managementQPN })
+}
+
+// createQP makes a queue pair under the number that choose answers, which is
+// asked with the lock held.
+func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) {
 	d := p.device
 	o := options.withDefaults(&d.info)
 	if err := p.lock(); err != nil {
@@ -44,7 +58,10 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 	if len(d.qps) >= MaxQPs {
 		return nil, fmt.Errorf("%w: %d queue pairs", ErrLimit, MaxQPs)
 	}
-	number := d.freeQPN()
+	number := choose(d)
+	if d.qps[number] != nil {
+		return nil, fmt.Errorf("%w: queue pair %v exists", ErrLimit, number)
+	}
 	t, err := newTransport(o.Type, o.config(p, number))
 	if err != nil {
 		return nil, err
