@@ -15,12 +15,12 @@ type QP struct {
 	pd     *PD
 	device *Device
 	number QPN
-	kind   QPType
 	sendCQ *CQ
 	recvCQ *CQ
 	srq    *SRQ
 
 	// The rest is under the engine lock.
+	kind      QPType
 	transport transport.QP
 	options   QPOptions
 	firstPSN  PSN // of what we send; drawn anew at each reset
@@ -69,17 +69,27 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 	q := &QP{
 		pd: p, device: d, number: number, kind: o.Type,
 		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
-		transport: t, options: o, firstPSN: d.randomPSN(),
+		options: o, firstPSN: d.randomPSN(),
 	}
 	q.sendSlots.depth, q.recvSlots.depth = uint32(o.SendDepth), uint32(o.RecvDepth)
-	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
+	if err := q.attach(t); err != nil {
 		return nil, err
+	}
+	d.qps[number] = q
+	return q, nil
+}
+
+// attach enters the state machine in the engine's table.
+func (q *QP) attach(t transport.QP) error {
+	d := q.device
+	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
+		return err
 	}
 	if d.info.Window > 0 {
 		t.SetWindow(min(d.info.Window, transport.MaxTrackingSlots))
 	}
-	d.qps[number] = q
-	return q, nil
+	q.transport = t
+	return nil
 }
 
 // newTransport makes the state machine of a type.
@@ -112,7 +122,11 @@ func (d *Device) randomPSN() PSN { return PSN(d.engine.Random() & wire.PSNMask) 
 func (q *QP) Number() QPN { return q.number }
 
 // Type is the queue pair's type.
-func (q *QP) Type() QPType { return q.kind }
+func (q *QP) Type() QPType {
+	q.device.engine.Lock()
+	defer q.device.unlock()
+	return q.kind
+}
 
 // PD is the queue pair's protection domain.
 func (q *QP) PD() *PD { return q.pd }
