@@ -75,6 +75,12 @@ func (m *Machine) Len() int { return len(m.conns) }
 // established.
 func (m *Machine) HalfOpen() int { return m.halfOpen }
 
+// Heard says whether the peer of a connection has said anything yet.
+func (m *Machine) Heard(id mad.CommID) bool {
+	c := m.conns[id]
+	return c != nil && c.heard
+}
+
 func (m *Machine) emit(to netip.Addr, b []byte) {
 	m.counters.Sent++
 	m.outbox.push(datagram{to, b})
