@@ -25,6 +25,11 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 	if err := o.check(m.device); err != nil {
 		return nil, err
 	}
+	leave, err := m.pass(ctx, to.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("dial %v: %w", to, err)
+	}
+	defer leave()
 	local := netip.AddrPortFrom(m.device.Query().Local, ephemeralPort())
 	q, err := o.PD.CreateQP(o.QP)
 	if err != nil {

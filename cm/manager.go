@@ -2,6 +2,7 @@ package cm
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ type Manager struct {
 	agent     *Agent
 	conns     map[mad.CommID]*Conn
 	listeners map[uint16]*Listener
+	gates     map[netip.Addr]*gate
 	armed     machine.Time // when the loop runs next by itself
 	closed    bool
 }
@@ -41,7 +43,8 @@ func New(d *verbs.Device, cfg Config) (*Manager, error) {
 	m := &Manager{
 		device: d, limits: d.Query().Limits, backlog: cfg.Backlog, agent: agent,
 		poke: make(chan struct{}, 1), stop: make(chan struct{}),
-		conns: make(map[mad.CommID]*Conn), listeners: make(map[uint16]*Listener), armed: machine.Never,
+		conns: make(map[mad.CommID]*Conn), listeners: make(map[uint16]*Listener),
+		gates: make(map[netip.Addr]*gate), armed: machine.Never,
 	}
 	m.loop.Go(m.run)
 	return m, nil
