@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -226,7 +227,7 @@ func TestLimits(t *testing.T) {
 	for i := range uint32(3) {
 		p.a.connect(p.b, 0x11+i)
 	}
-	if _, err := p.a.m.Connect(p.now, p.b.addr, mad.REQ{}); err != ErrLimit {
+	if _, err := p.a.m.Connect(p.now, p.b.addr, mad.REQ{}); !errors.Is(err, ErrLimit) {
 		t.Errorf("a fourth connection: %v", err)
 	}
 	p.b.take(p.a.sent("three ask", "REQ", "REQ", "REQ"))

@@ -23,8 +23,6 @@ const (
 	Len = 256
 	// HeaderLen is the part of it that all classes share.
 	HeaderLen = 24
-
-	bodyLen = Len - HeaderLen
 )
 
 // Where management datagrams of general services travel.
