@@ -168,8 +168,17 @@ func TestReject(t *testing.T) {
 				t.Errorf("%v: %q", err, r.PrivateData())
 				return
 			}
+			if err := r.Reject(make([]byte, MaxRejectData+1)); !errors.Is(err, ErrPrivateData) {
+				t.Errorf("too many words: %v", err)
+			}
 			if err := r.Reject([]byte("go away")); err != nil {
 				t.Error(err)
+			}
+			if err := r.Reject(nil); !errors.Is(err, ErrAnswered) {
+				t.Errorf("answered twice: %v", err)
+			}
+			if _, err := r.Accept(t.Context(), b.options(verbs.MP, "")); !errors.Is(err, ErrAnswered) {
+				t.Errorf("accepted after all: %v", err)
 			}
 		}()
 		_, err = a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, "let me in"))

@@ -28,6 +28,8 @@ var (
 	ErrClosed = errors.New("cm: closed")
 	// ErrPrivateData: more private data than the message has room for.
 	ErrPrivateData = errors.New("cm: too much private data")
+	// ErrAnswered: the request was accepted or rejected before.
+	ErrAnswered = errors.New("cm: the request has been answered")
 	// ErrInUse: somebody on this device listens on the port.
 	ErrInUse = errors.New("cm: the port is in use")
 	// ErrAddress: not an address of the form host:port, or a host without one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/cm/mad"
@@ -20,6 +21,8 @@ type Request struct {
 	conn  *Conn
 	req   *mad.REQ
 	terms *terms // nil: a standard peer
+
+	answered atomic.Bool
 }
 
 // RemoteAddr is the peer's address; the port is what the peer calls its own.
@@ -34,6 +37,9 @@ func (r *Request) MultiPath() bool { return r.terms != nil && r.terms.multiPath 
 
 // Accept grants the request, and waits until the peer is ready.
 func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
+	if r.answered.Swap(true) {
+		return nil, ErrAnswered
+	}
 	c := r.conn
 	if err := r.grant(&o); err != nil {
 		c.abandon(refusalOf(err))
@@ -102,6 +108,9 @@ func (r *Request) Reject(data []byte) error {
 	rej := mad.REJ{Reason: mad.ReasonConsumer}
 	if len(data) > len(rej.PrivateData) {
 		return fmt.Errorf("%w: %d bytes of at most %d", ErrPrivateData, len(data), len(rej.PrivateData))
+	}
+	if r.answered.Swap(true) {
+		return ErrAnswered
 	}
 	copy(rej.PrivateData[:], data)
 	r.conn.abandon(rej)

@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,26 @@ func TestOverSockets(t *testing.T) {
 	must(t, ca.Close())
 	a.leaves()
 	b.leaves()
+}
+
+// TestIPv6 connects a device to itself, since this host may have one IPv6
+// address only.
+func TestIPv6(t *testing.T) {
+	dev, err := udp.Open(udp.Config{Addr: netip.IPv6Loopback(), Paths: 4})
+	if errors.Is(err, udp.ErrNoAddress) || errors.Is(err, udp.ErrPortInUse) {
+		t.Skip(err)
+	}
+	must(t, err)
+	s := newSide(t, dev)
+	ca, cb := connected(t, s, s, verbs.MP, verbs.MP)
+	if ca.RemoteAddr().Addr() != netip.IPv6Loopback() || cb.RemoteAddr() != ca.LocalAddr() {
+		t.Errorf("%v and %v", ca.RemoteAddr(), cb.RemoteAddr())
+	}
+	s.write(ca, s)
+	must(t, ca.Close())
+	wantEnd(t, cb, ErrPeerClosed)
+	must(t, cb.Close())
+	s.leaves()
 }
 
 // TestBadNetwork connects fifty times while 30 % of the managers' datagrams are

@@ -34,7 +34,7 @@ func (m *Machine) refuse(c *conn, rej mad.REJ) {
 		rej.Subject = mad.SubjectREP
 	case reqSent:
 		if c.remote == 0 {
-			// The peer knows the connection by our identifiers only (IBTA 12.6.7.2:
+			// The peer knows the connection by our identifiers only (IBTA 12.6.7:
 			// the information of a timeout is the adapter's GUID).
 			rej.Reason, rej.Subject = mad.ReasonTimeout, mad.SubjectOther
 			rej.InfoLen = 8

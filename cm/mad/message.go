@@ -8,7 +8,7 @@ import (
 // Attribute says which message a datagram carries.
 type Attribute uint16
 
-// The messages of connection set-up and end (table 99 of the specification).
+// The messages of connection set-up and end.
 const (
 	AttrREQ  Attribute = 0x10
 	AttrMRA  Attribute = 0x11
