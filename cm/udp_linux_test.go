@@ -118,7 +118,7 @@ func TestBadNetwork(t *testing.T) {
 	var accepted atomic.Int32
 	served := b.serve(l, &accepted)
 	conns := a.dialAll(testContext(t), l, 50)
-	for deadline := time.Now().Add(20 * time.Second); accepted.Load() < 50 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(40 * time.Second); accepted.Load() < 50 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if accepted.Load() != 50 {

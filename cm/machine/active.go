@@ -83,7 +83,7 @@ func (m *Machine) Ready(now Time, id mad.CommID, confirm bool) error {
 		return nil
 	}
 	c.confirm = true
-	m.enter(now, c, established, m.cfg.ConnectTimeout)
+	m.enter(now, c, established, m.cfg.ReadyTimeout)
 	m.transmit(now, c, rtu)
 	return nil
 }

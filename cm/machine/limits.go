@@ -46,11 +46,16 @@ type Config struct {
 	Rand *rand.Rand
 
 	// FirstRetry is the time after which a message is repeated, default 100 ms.
-	// Each repetition doubles it, up to MaxRetry, default 800 ms.
+	// Each repetition doubles it, up to MaxRetry, default 500 ms.
 	FirstRetry, MaxRetry Time
 	// ConnectTimeout bounds the wait for the peer's answer, default 15 s. An MRA
 	// of the peer extends it.
 	ConnectTimeout Time
+	// ReadyTimeout bounds the time that a REP waits for its RTU, and the
+	// repetitions of an RTU that is to be acknowledged: default 30 s. It is longer
+	// than ConnectTimeout, so that a grant which arrives at the last moment still
+	// leads to a connection on both sides.
+	ReadyTimeout Time
 	// AcceptTimeout bounds the time that the program takes to answer a request
 	// or a reply, default 30 s.
 	AcceptTimeout Time
@@ -72,8 +77,9 @@ func (c Config) withDefaults() Config {
 		value Time
 	}{
 		{&c.FirstRetry, 100 * Millisecond},
-		{&c.MaxRetry, 800 * Millisecond},
+		{&c.MaxRetry, 500 * Millisecond},
 		{&c.ConnectTimeout, 15 * Second},
+		{&c.ReadyTimeout, 30 * Second},
 		{&c.AcceptTimeout, 30 * Second},
 		{&c.CloseTimeout, 5 * Second},
 		{&c.TimeWait, Second},

@@ -80,7 +80,7 @@ func (m *Machine) Accept(now Time, id mad.CommID, rep mad.REP, confirm bool) err
 	}
 	rep.LocalID, rep.RemoteID, rep.LocalGUID = c.local, c.remote, m.cfg.GUID
 	c.confirm = confirm
-	m.enter(now, c, repSent, m.cfg.ConnectTimeout)
+	m.enter(now, c, repSent, m.cfg.ReadyTimeout)
 	m.transmit(now, c, &rep)
 	return nil
 }

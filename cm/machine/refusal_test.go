@@ -98,7 +98,7 @@ func TestSilentPeer(t *testing.T) {
 			t.Fatalf("gave up without a word after %d requests", n)
 		}
 		if describe(b) == "REJ 4" {
-			if n < 15 || n > 30 {
+			if n < 25 || n > 45 {
 				t.Errorf("asked %d times in 15 s", n)
 			}
 			break
@@ -120,7 +120,7 @@ func TestHalfOpenIsFreed(t *testing.T) {
 	p.b.happened("asked", Requested)
 	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{}, false))
 	p.b.sent("grants", "REP")
-	p.advance(16 * Second)
+	p.advance(31 * Second)
 	p.b.sent("as much as an unproven peer may get", "REP", "REJ 4")
 	p.b.happened("peer died", TimedOut)
 	if p.b.m.HalfOpen() != 0 || p.b.m.Len() != 0 {
@@ -160,7 +160,7 @@ func TestPeerDies(t *testing.T) {
 	// The peer comes back without its memory.
 	p.b.m = p.newEnd(2).m
 	p.must(p.b.m.Listen(service, 4))
-	p.a.sent("in vain", slices.Repeat([]string{"DREQ"}, 9)...)
+	p.a.sent("in vain", slices.Repeat([]string{"DREQ"}, 13)...)
 	p.establish(false)
 }
 
