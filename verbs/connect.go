@@ -79,13 +79,13 @@ func (q *QP) Connect(remote ConnParams) error {
 	if err := remote.Check(); err != nil {
 		return err
 	}
-	if q.kind == UD || remote.Type != q.kind {
-		return fmt.Errorf("%w: a queue pair of type %v cannot connect to one of type %v", ErrParams, q.kind, remote.Type)
-	}
 	if err := q.lock(); err != nil {
 		return err
 	}
 	defer q.device.unlock()
+	if q.kind == UD || remote.Type != q.kind {
+		return fmt.Errorf("%w: a queue pair of type %v cannot connect to one of type %v", ErrParams, q.kind, remote.Type)
+	}
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; Connect needs RESET or INIT", ErrState, s)
 	}
@@ -117,13 +117,13 @@ func (q *QP) Prepare() error { return q.Modify(Init, nil) }
 // Activate makes a datagram queue pair ready: from RESET or INIT to RTS. Only
 // datagrams that carry the key are received.
 func (q *QP) Activate(qkey uint32) error {
-	if q.kind != UD {
-		return fmt.Errorf("%w: Activate is for datagrams; use Connect", ErrParams)
-	}
 	if err := q.lock(); err != nil {
 		return err
 	}
 	defer q.device.unlock()
+	if q.kind != UD {
+		return fmt.Errorf("%w: Activate is for datagrams; use Connect", ErrParams)
+	}
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; Activate needs RESET or INIT", ErrState, s)
 	}
