@@ -130,21 +130,28 @@ func (a *agenda) peek() Time {
 	for _, head := range a.heads[:a.used] {
 		at = min(at, head)
 	}
-	return min(at, a.calendar.peek(at))
+	if a.calendar.mayHave(at) {
+		at = min(at, a.calendar.peek(at))
+	}
+	return at
 }
 
 // take takes the next event if it happens before end; else it answers nil. The
 // pointer is valid until the next push.
 func (a *agenda) take(end Time) *event {
-	if a.next == len(a.batch) && !a.gather(end) {
+	if !a.gather(end) {
 		return nil
 	}
 	a.next++
 	return &a.batch[a.next-1]
 }
 
-// gather collects the events of the next instant, if it is before end.
+// gather collects the events of the next instant, if it is before end and the
+// present one has no more. It answers whether there is an event to take.
 func (a *agenda) gather(end Time) bool {
+	if a.next < len(a.batch) {
+		return a.now < end
+	}
 	at := a.peek()
 	if at >= end {
 		return false
@@ -156,7 +163,7 @@ func (a *agenda) gather(end Time) bool {
 			a.drain(i)
 		}
 	}
-	for a.calendar.peek(at) == at {
+	for a.calendar.mayHave(at) && a.calendar.peek(at) == at {
 		a.batch = append(a.batch, *a.calendar.pop())
 	}
 	switch {
@@ -171,22 +178,20 @@ func (a *agenda) gather(end Time) bool {
 // drain takes the events of the present instant from a line.
 func (a *agenda) drain(i int) {
 	l := &a.lines[i]
-	for {
+	batch, head := a.batch, never
+	for !l.empty() {
 		e := l.first()
 		if e.at != a.now {
-			a.heads[i] = e.at
-			return
+			head = e.at
+			break
 		}
-		a.batch = append(a.batch, *e)
+		batch = append(batch, *e)
 		l.head++
 		if a.large {
 			l.warmAhead()
 		}
-		if l.empty() {
-			a.heads[i] = never
-			return
-		}
 	}
+	a.batch, a.heads[i] = batch, head
 }
 
 // shortBatch is up to where nothing is better than sorting by insertion.

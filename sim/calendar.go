@@ -124,6 +124,11 @@ func (c *calendar) peek(limit Time) Time {
 	return c.today[c.next].at
 }
 
+// mayHave answers false if no event happens at the limit or before.
+func (c *calendar) mayHave(limit Time) bool {
+	return c.soonest <= limit || c.next < len(c.today) && c.today[c.next].at <= limit
+}
+
 // pop takes the next event, which peek has found. The pointer is valid until
 // the next push.
 func (c *calendar) pop() *event {

@@ -23,14 +23,15 @@ func newShard(number, shards int) *shard {
 
 // run lets everything happen that is due before end.
 func (s *shard) run(end Time) {
-	for {
-		e := s.events.take(end)
-		if e == nil {
-			return
+	a := s.events
+	for a.gather(end) {
+		s.now = a.now
+		for a.next < len(a.batch) {
+			e := &a.batch[a.next]
+			a.next++
+			s.happened++
+			e.happen()
 		}
-		s.now = s.events.now
-		s.happened++
-		e.happen()
 	}
 }
 
