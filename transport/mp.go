@@ -11,25 +11,13 @@ import "github.com/braid-rdma/braid/wire"
 //
 // It is ordered as packets need it, the rest of base being last.
 type MP struct {
-	timers  timers[mpTimer]
-	policy  PathPolicy
-	clocked Clocked // the policy, if it wants to know the time
-	control CongestionControl
+	timers    timers[mpTimer]
+	lastHeard Time
+	lastAck   Time
 
-	out     outStream
-	recover lossRecovery
-	rtt     rttEstimator
-	paths   []mpPath
-	in      inStream
-	ack     acking
-
-	doubtful   seq // snd_nxt at a timeout that no acknowledgement has explained; 0: none
-	sndOOH     seq // snd_ooh: the highest packet acknowledged (§3.3.2)
-	rnrAt      seq // the lowest packet of the present series of RNR NAKs
-	released   int // packets that may go now (ACK clocking)
-	lastAck    Time
-	lastHeard  Time
-	syncHold   Time   // synchronise packets sent again wait until then
+	control    CongestionControl
+	released   int    // packets that may go now (ACK clocking)
+	sndOOH     seq    // snd_ooh: the highest packet acknowledged (§3.3.2)
 	probeRoll  Time   // next chance to probe a new path
 	peerWindow uint16 // packets that the peer's receiver can take; 0: unknown
 	peerSlots  uint16 // the peer's L
@@ -44,6 +32,19 @@ type MP struct {
 	earlyDue   bool // the tail is overdue
 	aliveDue   bool // the peer is to be asked whether it still lives
 	heard      bool // a packet arrived: the connection is established
+	doubtful   seq  // snd_nxt at a timeout that no acknowledgement has explained; 0: none
+
+	policy  PathPolicy
+	recover lossRecovery
+	rtt     rttEstimator
+	in      inStream
+	ack     acking
+	out     outStream
+	paths   []mpPath
+
+	clocked  Clocked // the policy, if it wants to know the time
+	rnrAt    seq     // the lowest packet of the present series of RNR NAKs
+	syncHold Time    // synchronise packets sent again wait until then
 
 	clocks ackClock   // the policy, if the options name no other
 	opt    *MPOptions // of the configuration

@@ -15,8 +15,10 @@ func (m *MP) endWith(y wire.Syndrome, at seq) {
 
 // endIfDue sends the refusal once nothing before it is owed any more.
 func (m *MP) endIfDue() bool {
-	delivered := m.out.unfinishedResponses == 0 || m.in.blocked && m.out.una >= m.in.blockedAt
-	if !m.in.ending || m.in.dead || !delivered {
+	if !m.in.ending || m.in.dead {
+		return false
+	}
+	if m.out.unfinishedResponses > 0 && !(m.in.blocked && m.out.una >= m.in.blockedAt) {
 		return false
 	}
 	m.endNow()
