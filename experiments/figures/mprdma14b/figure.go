@@ -81,11 +81,14 @@ type scale struct {
 
 func scaleOf(o figure.Options) scale {
 	if o.Quick {
-		return scale{outoforder.Length{Warm: 2 * sim.Millisecond, Measured: 2 * sim.Millisecond}, 1, []int{20_000, 60_000}}
+		return scale{
+			length: outoforder.Length{Warm: 2 * sim.Millisecond, Measured: 2 * sim.Millisecond},
+			seeds:  1, thresholds: []int{20_000, 60_000},
+		}
 	}
 	return scale{
-		outoforder.Length{Warm: 60 * sim.Millisecond, Measured: 20 * sim.Millisecond}, 3,
-		[]int{10_000, 20_000, 30_000, 40_000, 60_000, 120_000, 240_000},
+		length: outoforder.Length{Warm: 60 * sim.Millisecond, Measured: 20 * sim.Millisecond},
+		seeds:  3, thresholds: []int{10_000, 20_000, 30_000, 40_000, 60_000, 120_000, 240_000},
 	}
 }
 
