@@ -137,7 +137,11 @@ func (m *MP) mayBegin(now Time, w *sendWQE) bool {
 	return true
 }
 
-// hasNew says whether there is new data that could be sent now or soon.
+// hasNew says whether there is new data that could be sent now or soon. An
+// operation that waits for its Δt counts: §5.2.5 says that delayed synchronise
+// messages go out as a burst, so the acknowledgements that come meanwhile must
+// leave the window open. Shrunk by each of them (§3.5, path window reduction), it
+// would close as fast as the network drains and make the next Δt the longer.
 func (m *MP) hasNew() bool {
 	return m.out.midMessage() || m.out.responses.len() > 0 || m.state == RTS && m.sq.pending()
 }

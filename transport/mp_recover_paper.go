@@ -1,7 +1,14 @@
 package transport
 
-// paperRecovery is MP-RDMA's loss recovery (§3.2, §3.5) with its own state and
-// no more: inflate, snd_retx and recovery.
+// paperRecovery is MP-RDMA's loss recovery (§3.2, §3.5): inflate, snd_retx and
+// recovery, and what keeps inflate true to its definition when packets are lost.
+//
+// Inflate less the acknowledgements still to come for packets before snd_una is
+// the number of packets above snd_una that have arrived. A transmission that is
+// lost has no acknowledgement to come, and one that is sent again has one too
+// many. Which is which is known only when a recovery is over; then inflate is
+// set anew from the packets that were sent since it began, each of them once, and
+// whatever is still heard of earlier ones no longer counts.
 type paperRecovery struct {
 	out *outStream
 	// inflate counts acknowledgements (§3.2, NewReno's estimate). It may be below
@@ -11,6 +18,8 @@ type paperRecovery struct {
 	from     seq  // where this recovery began
 	retx     seq  // snd_retx: the next packet to send again in recovery mode
 	recovery seq  // snd_nxt when recovery mode began
+	beyond   int  // acknowledgements during recovery mode of packets from recovery on
+	settled  seq  // acknowledgements of packets before it no longer count
 	lastSent Time
 	highest  seq // beyond the highest packet acknowledged: only a higher one is surely news
 }
@@ -41,7 +50,12 @@ func (r *paperRecovery) sent(s seq, _ Path, now Time, again bool) {
 
 // sacked: §3.2, inflate increases by one for each received ACK.
 func (r *paperRecovery) sacked(s seq, _ Path, _ bool) bool {
-	r.leftNetwork(1)
+	if s >= r.settled {
+		r.leftNetwork(1)
+	}
+	if r.active && s >= r.recovery {
+		r.beyond++
+	}
 	news := s >= r.highest
 	r.highest = max(r.highest, s+1)
 	return news
@@ -52,14 +66,15 @@ func (r *paperRecovery) advanced(from, to seq) {
 	r.inflate -= int(to - from)
 	r.retx = max(r.retx, to)
 	// §3.5: if snd_una moves beyond recovery, the recovery mode ends.
-	ended := r.active && to >= r.recovery
-	if ended {
+	if r.active && to >= r.recovery {
 		r.active = false
+		r.settled = r.recovery
+		r.inflate = min(r.beyond-int(to-r.recovery), int(r.out.nxt-to))
 	}
 	// Acknowledgements that were lost would keep the window closed for ever. They
-	// are forgotten where no packet from before can be missing any more.
-	if ended || to == r.out.nxt {
-		r.inflate = max(r.inflate, 0)
+	// are forgotten where nothing is outstanding.
+	if to == r.out.nxt {
+		r.settled, r.inflate = to, 0
 	}
 }
 
@@ -93,6 +108,7 @@ func (r *paperRecovery) nacked(_ Time, s, refused seq, again bool) {
 
 func (r *paperRecovery) begin(s seq) {
 	r.active, r.from, r.retx, r.recovery = true, s, s, r.out.nxt
+	r.beyond = 0
 }
 
 func (r *paperRecovery) rewind(s seq) {

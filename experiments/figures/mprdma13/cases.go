@@ -38,8 +38,8 @@ func (c carrier) settings() []string {
 		`fabric.links={"leaf*-spine*": {ecn: {kmin: 400KB, kmax: 1600KB, pmax: 0.2}}}`,
 	}
 	switch c {
-	case dcqcn: // 40 to 1000 packets of 1030 bytes
-		return append(rc("authors"), "fabric.ecn={kmin: 41200, kmax: 1030000, pmax: 1}")
+	case dcqcn:
+		return append(rc("authors"), authorsMarking(1))
 	case dcqcnHPCC:
 		return slices.Concat(rc("{preset: hpcc, keep-target: true}"), markingHPCC)
 	case dcqcnHPCCPaper:
@@ -50,23 +50,46 @@ func (c carrier) settings() []string {
 	return nil
 }
 
+// authorsKmin is where the marking of DCQCN's authors begins, in bytes: 40 packets of
+// 1030 bytes. It ends, with certainty, at 25 times as much.
+const authorsKmin = 41_200
+
+func authorsMarking(factor float64) string {
+	return fmt.Sprintf("fabric.ecn={kmin: %.0f, kmax: %.0f, pmax: 1}", authorsKmin*factor, 25*authorsKmin*factor)
+}
+
 // A testCase is one simulation.
 type testCase struct {
 	carrier carrier
 	load    float64
-	// arrivals is how long flows arrive in a network of 40 servers; 0: as the
-	// scenario says, among all 320.
+	// arrivals is how long flows arrive in a network of 40 servers; 0: for 5 ms,
+	// among all 320.
 	arrivals sim.Time
+	// marking multiplies the thresholds from which on DCQCN's packets are marked;
+	// 0: as its authors have them.
+	marking float64
 }
 
 func (c testCase) String() string { return fmt.Sprintf("%v at load %v", c.carrier, c.load) }
 
-func (c testCase) settings() []string {
-	settings := []string{fmt.Sprint("workload[0].load=", c.load)}
+// arrivalTime is how long flows arrive.
+func (c testCase) arrivalTime() sim.Time {
 	if c.arrivals > 0 {
-		settings = append(settings, "topology.leaves=4", fmt.Sprint("workload[0].duration=", c.arrivals.Seconds(), "s"))
+		return c.arrivals
 	}
-	return append(settings, c.carrier.settings()...)
+	return 5 * sim.Millisecond
+}
+
+func (c testCase) settings() []string {
+	settings := []string{fmt.Sprint("workload[0].load=", c.load), fmt.Sprint("workload[0].duration=", c.arrivalTime().Seconds(), "s")}
+	if c.arrivals > 0 {
+		settings = append(settings, "topology.leaves=4")
+	}
+	settings = append(settings, c.carrier.settings()...)
+	if c.marking > 0 {
+		settings = append(settings, authorsMarking(c.marking))
+	}
+	return settings
 }
 
 // extent is how much is simulated.
@@ -84,27 +107,37 @@ const (
 )
 
 // reference is the case that HPCC's ns-3 was measured with as well.
-var reference = testCase{dcqcnHPCC, 0.5, 0}
+var reference = testCase{dcqcnHPCC, 0.5, 0, 0}
 
 var arrivalTimes = []sim.Time{20 * sim.Millisecond, 10 * sim.Millisecond, 5 * sim.Millisecond, 2500 * sim.Microsecond}
+
+// markings are multiples of the thresholds of DCQCN's authors, markingArrivals how
+// long flows arrive where they are tried.
+var markings = []float64{0.5, 1, 2, 3, 4, 6}
+
+const markingArrivals = 20 * sim.Millisecond
 
 func extentOf(quick bool) extent {
 	e := extent{loads: []float64{0.8, 0.6, 0.4, 0.2}} // the longest first, so that no processor waits at the end
 	if quick {
-		e.loads, e.arrivals = []float64{sensitivityLoad}, 2500*sim.Microsecond
+		e.loads, e.arrivals = []float64{sensitivityLoad, 0.4}, 5*sim.Millisecond
 	}
 	for _, load := range e.loads {
-		e.cases = append(e.cases, testCase{mp, load, e.arrivals}, testCase{dcqcn, load, e.arrivals})
+		e.cases = append(e.cases, testCase{mp, load, e.arrivals, 0}, testCase{dcqcn, load, e.arrivals, 0})
 	}
 	if quick {
 		return e
 	}
 	for _, c := range []carrier{mpSmallWindow, dcqcnHPCC, dcqcnHPCCPaper} {
-		e.cases = append(e.cases, testCase{c, sensitivityLoad, 0})
+		e.cases = append(e.cases, testCase{c, sensitivityLoad, 0, 0})
 	}
 	e.cases = append(e.cases, reference)
 	for _, arrivals := range arrivalTimes {
-		e.cases = append(e.cases, testCase{mp, longLoad, arrivals}, testCase{dcqcn, longLoad, arrivals})
+		e.cases = append(e.cases, testCase{mp, longLoad, arrivals, 0}, testCase{dcqcn, longLoad, arrivals, 0})
+	}
+	e.cases = append(e.cases, testCase{mp, sensitivityLoad, markingArrivals, 0})
+	for _, factor := range markings {
+		e.cases = append(e.cases, testCase{dcqcn, sensitivityLoad, markingArrivals, factor})
 	}
 	return e
 }

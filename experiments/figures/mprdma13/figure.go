@@ -6,7 +6,8 @@
 //	cases (cases.go): load, transport and its parameters
 //	scenario.yaml with a case's settings ──> simulate (simulate.go) ──> mean
 //	completion times by class of size
-//	──> rows (rows.go) and plots (draw.go)
+//	──> rows (rows.go), plots (draw.go), and both for small flows at equal work
+//	(carried.go)
 package mprdma13
 
 import (
@@ -56,8 +57,9 @@ func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 	for _, c := range classes {
 		out.Plots = append(out.Plots, loadPlot(&results, c))
 	}
+	out.Plots = append(out.Plots, carriedPlot(&results))
 	if !o.Quick {
-		out.Plots = append(out.Plots, parameterPlot(&results), arrivalPlot(&results))
+		out.Plots = append(out.Plots, parameterPlot(&results), arrivalPlot(&results), markingPlot(&results))
 	}
 	out.Data = []figure.Data{data(&results)}
 	out.Wall = time.Since(began)

@@ -32,7 +32,7 @@ func (r *results) ratio(a, b testCase, c class, reading reading) float64 {
 
 // atLoad is MP-RDMA's mean to DCQCN's.
 func (r *results) atLoad(load float64, c class, reading reading) float64 {
-	return r.ratio(testCase{mp, load, r.arrivals}, testCase{dcqcn, load, r.arrivals}, c, reading)
+	return r.ratio(testCase{mp, load, r.arrivals, 0}, testCase{dcqcn, load, r.arrivals, 0}, c, reading)
 }
 
 // shorter is what §5.1.2 publishes of a class: over the loads, completion times
@@ -75,6 +75,7 @@ func rows(r *results) table.Table {
 			t = append(t, row("least", published[c].least, least), row("largest", published[c].most, most))
 		}
 	}
+	t = append(t, equalWorkRows(r)...)
 	return append(t, referenceRows(r.of[reference])...)
 }
 

@@ -37,6 +37,7 @@ func (c class) has(bytes int64) bool {
 // times is what the flows of a case took.
 type times struct {
 	byClass       [3]statistics
+	carried       float64 // payload delivered while flows arrived, as a share of what the servers' links carry
 	retransmitted uint64
 	pauses        uint64
 	hops, events  uint64
@@ -63,14 +64,60 @@ func simulate(ctx context.Context, seed uint64, c testCase) (*times, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", c, err)
 	}
-	if err := r.Go(ctx, nil); err != nil {
+	if err := advance(ctx, r, c.arrivalTime(), func() bool { return false }); err != nil {
 		return nil, fmt.Errorf("%v: %w", c, err)
 	}
-	return collect(r)
+	carried := carriedShare(r)
+	if err := advance(ctx, r, s.Duration, func() bool { return allDone(r) }); err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	t, err := collect(r)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", c, err)
+	}
+	t.carried = carried
+	return t, nil
 }
 
+// slice is how often a run looks whether it has been cancelled, or is over.
+const slice = 500 * sim.Microsecond
+
+// advance lets virtual time pass until the end, or until there is nothing more
+// to wait for.
+func advance(ctx context.Context, r *scenario.Run, end sim.Time, over func() bool) error {
+	for at := r.Net.Now(); at < end && !over(); {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		at = min(end, at+slice)
+		r.Net.Run(at)
+	}
+	return nil
+}
+
+func allDone(r *scenario.Run) bool {
+	for _, f := range r.Flows {
+		if result := f.Result(); !result.Done() {
+			return false
+		}
+	}
+	return true
+}
+
+// carriedShare is the payload that has arrived so far, as a share of what the
+// links of all servers could have carried.
+func carriedShare(r *scenario.Run) float64 {
+	bytes := int64(0)
+	for _, f := range r.Flows {
+		bytes += f.Delivered()
+	}
+	return float64(bytes) * 8 / (float64(len(r.Net.Graph().Hosts)) * serverRate * r.Net.Now().Seconds())
+}
+
+const serverRate = 40e9 // bits per second
+
 func collect(r *scenario.Run) (*times, error) {
-	t := &times{hops: r.Net.Hops(), events: r.Net.Events(), simulated: time.Duration(r.Now() / sim.Nanosecond)}
+	t := &times{hops: r.Net.Hops(), events: r.Net.Events(), simulated: time.Duration(r.Net.Now() / sim.Nanosecond)}
 	var samples, slowdowns [3][]float64
 	for _, f := range r.Flows {
 		result := f.Result()
@@ -101,15 +148,12 @@ func collect(r *scenario.Run) (*times, error) {
 // seconds. It does not count headers, so that transports are compared with the same
 // measure although their headers differ.
 func ideal(r *scenario.Run, f *sim.FlowResult) float64 {
-	const (
-		linkDelay = 2e-6 // seconds
-		rate      = 40e9 // bits per second
-	)
+	const linkDelay = 2e-6 // seconds
 	crossings := 8.0
 	if groups := r.Net.Graph().GroupOf; groups[f.Src] == groups[f.Dst] {
 		crossings = 4
 	}
-	return crossings*linkDelay + float64(f.Bytes)*8/rate
+	return crossings*linkDelay + float64(f.Bytes)*8/serverRate
 }
 
 func mean(values []float64) float64 {

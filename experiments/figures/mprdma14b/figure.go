@@ -9,7 +9,6 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/figures/outoforder"
-	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
 )
@@ -52,6 +51,14 @@ type variant struct {
 	note                  string
 }
 
+// published is the number of the paper, which does not say how an overflow is repaired.
+func (v variant) published(r repair) float64 {
+	if r == pruned {
+		return v.controlled
+	}
+	return v.unordered
+}
+
 func variants() []variant {
 	none := table.NoNumber()
 	return []variant{
@@ -67,118 +74,99 @@ func variants() []variant {
 
 // scale is how much is simulated.
 type scale struct {
-	length outoforder.Length
-	seeds  int
+	length     outoforder.Length
+	seeds      int
+	thresholds []int // of path 4 in bytes, for the degraded link
 }
 
 func scaleOf(o figure.Options) scale {
 	if o.Quick {
-		return scale{outoforder.Length{Warm: 2 * sim.Millisecond, Measured: 2 * sim.Millisecond}, 1}
+		return scale{
+			length: outoforder.Length{Warm: 2 * sim.Millisecond, Measured: 2 * sim.Millisecond},
+			seeds:  1, thresholds: []int{20_000, 60_000},
+		}
 	}
-	return scale{outoforder.Length{Warm: 20 * sim.Millisecond, Measured: 20 * sim.Millisecond}, 3}
+	return scale{
+		length: outoforder.Length{Warm: 60 * sim.Millisecond, Measured: 20 * sim.Millisecond},
+		seeds:  3, thresholds: []int{10_000, 20_000, 30_000, 40_000, 60_000, 120_000, 240_000},
+	}
 }
 
-// pair is a variant with control and without.
-type pair struct{ controlled, unordered *outoforder.Measurement }
+// repair is what happens when the order is so bad that the bitmap is full.
+type repair int
+
+const (
+	pruned  repair = iota // Δ=32: paths that are too slow are left
+	nacked                // no control: what is refused is sent again (§3.5)
+	waiting               // no control: the sender waits for the slow path
+	repairs
+)
+
+func (r repair) String() string {
+	return [...]string{"Δ=32", "no control", "no control, waiting for the slow path"}[r]
+}
+
+func (r repair) on(c outoforder.Condition, threshold int) outoforder.Case {
+	k := outoforder.Case{Condition: c, Slots: slots, Delta: slots, Threshold: threshold, Waits: r == waiting}
+	if r == pruned {
+		k.Delta = delta
+	}
+	return k
+}
+
+// results are a measurement for each kind of repair.
+type results [repairs]*outoforder.Measurement
 
 func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 	s := scaleOf(o)
-	var cases []outoforder.Case
+	var stated, sweep []outoforder.Case
 	for _, v := range variants() {
-		for _, d := range []int{delta, slots} {
-			cases = append(cases, outoforder.Case{Condition: v.condition, Slots: slots, Delta: d, Threshold: v.threshold})
+		for r := range repairs {
+			stated = append(stated, r.on(v.condition, v.threshold))
+		}
+	}
+	for _, t := range s.thresholds {
+		for r := range repairs {
+			sweep = append(sweep, r.on(outoforder.Degraded, t))
 		}
 	}
 	out := &figure.Outcome{}
-	all, err := outoforder.RunAll(ctx, o, scenarioYAML, cases, s.seeds, s.length, out)
+	found, err := outoforder.RunAll(ctx, o, scenarioYAML, stated, s.seeds, s.length, out)
 	if err != nil {
 		return nil, err
 	}
-	var pairs []pair
-	for i := range variants() {
-		pairs = append(pairs, pair{all[2*i], all[2*i+1]})
+	swept, err := outoforder.RunAll(ctx, o, scenarioYAML, sweep, 1, s.length, out)
+	if err != nil {
+		return nil, err
 	}
-	out.Table = rows(pairs)
-	out.Plots = []figure.Plot{throughput(pairs), repeats(pairs)}
-	out.Data = []figure.Data{data(pairs)}
-	out.Note("Throughput is the payload acknowledged, relative to the payload that the four paths can carry.")
+	fill(out, byRepair(found), byRepair(swept), s.thresholds)
 	return out, nil
 }
 
-func rows(pairs []pair) table.Table {
-	const name = "MP-RDMA 14b"
+// byRepair groups the measurements of the same network.
+func byRepair(all []*outoforder.Measurement) (grouped []results) {
+	for ; len(all) > 0; all = all[repairs:] {
+		grouped = append(grouped, results(all[:repairs]))
+	}
+	return grouped
+}
+
+func fill(out *figure.Outcome, stated, swept []results, thresholds []int) {
+	out.Table = rows(stated)
+	out.Plots = []figure.Plot{throughput(stated), repeats(stated), sensitivity(swept, thresholds)}
+	out.Data = []figure.Data{data(stated), thresholdData(swept, thresholds)}
+	out.Note("Throughput is the payload that the receivers accept, relative to the payload that the four paths can carry.")
+}
+
+func rows(stated []results) table.Table {
 	var t table.Table
 	for i, v := range variants() {
-		within := table.Relative(tolerance)
-		t = append(t,
-			table.Row{
-				Figure: name, Quantity: "normalised throughput, Δ=32, " + v.label, Unit: "of optimal",
-				Published: v.controlled, Measured: pairs[i].controlled.Throughput(), Tolerance: within, Note: v.note,
-			},
-			table.Row{
-				Figure: name, Quantity: "normalised throughput, no control, " + v.label, Unit: "of optimal",
-				Published: v.unordered, Measured: pairs[i].unordered.Throughput(), Tolerance: within, Note: v.note,
+		for r := range repairs {
+			t = append(t, table.Row{
+				Figure: "MP-RDMA 14b", Quantity: fmt.Sprintf("normalised throughput, %v, %s", r, v.label), Unit: "of optimal",
+				Published: v.published(r), Measured: stated[i][r].Throughput(), Tolerance: table.Relative(tolerance), Note: v.note,
 			})
+		}
 	}
 	return t
-}
-
-// groups are the short names of the variants below the bars.
-func groups() []string {
-	var names []string
-	for _, v := range variants() {
-		name := v.condition.String()
-		if v.threshold > 0 {
-			name = fmt.Sprintf("1 Gb/s, %d KB", v.threshold/1000)
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
-func throughput(pairs []pair) figure.Plot {
-	controlled := plot.BarSeries{Name: "Δ=32"}
-	unordered := plot.BarSeries{Name: "no control"}
-	for i, v := range variants() {
-		controlled.Values = append(controlled.Values, pairs[i].controlled.Throughput())
-		controlled.Published = append(controlled.Published, v.controlled)
-		unordered.Values = append(unordered.Values, pairs[i].unordered.Throughput())
-		unordered.Published = append(unordered.Published, v.unordered)
-	}
-	return figure.Plot{Name: "throughput", Title: "Throughput with L=64", Chart: plot.Bars{
-		Title: "Throughput with L=64, relative to what the paths can carry",
-		Y:     plot.Axis{Label: "normalised throughput", Max: 1.1}, Groups: groups(),
-		Series: []plot.BarSeries{controlled, unordered},
-	}}
-}
-
-// repeats shows why throughput is lost: what the receiver drops is sent again.
-func repeats(pairs []pair) figure.Plot {
-	controlled := plot.BarSeries{Name: "Δ=32"}
-	unordered := plot.BarSeries{Name: "no control"}
-	for _, p := range pairs {
-		controlled.Values = append(controlled.Values, 100*again(p.controlled))
-		unordered.Values = append(unordered.Values, 100*again(p.unordered))
-	}
-	return figure.Plot{Name: "retransmissions", Title: "Packets sent again", Chart: plot.Bars{
-		Title: "Packets sent again because the bitmap overflowed",
-		Y:     plot.Axis{Label: "share of packets sent", Unit: "%"}, Groups: groups(),
-		Series: []plot.BarSeries{controlled, unordered},
-	}}
-}
-
-// again is the share of the packets sent that were sent before.
-func again(m *outoforder.Measurement) float64 {
-	return float64(m.Retransmitted) / float64(max(1, m.Packets))
-}
-
-func data(pairs []pair) figure.Data {
-	d := figure.Data{Name: "throughput", Columns: []string{"controlled", "normalised", "goodput_gbps", "sent_again", "timeouts", "p999"}}
-	for i, v := range variants() {
-		for j, m := range []*outoforder.Measurement{pairs[i].controlled, pairs[i].unordered} {
-			d.Labels = append(d.Labels, v.label)
-			d.Rows = append(d.Rows, []float64{float64(1 - j), m.Throughput(), m.Goodput() / 1e9, again(m), float64(m.Timeouts), float64(m.Tail())})
-		}
-	}
-	return d
 }

@@ -47,6 +47,9 @@ const (
 	Untracked = transport.MaxTrackingSlots
 
 	degradedRate = 1e9
+
+	// never is an age, in round trips, that no packet reaches.
+	never = 1e6
 )
 
 // Case is one experiment.
@@ -57,6 +60,10 @@ type Case struct {
 	// Threshold is the marking threshold of path 4 in bytes; 0: what the
 	// condition says.
 	Threshold int
+	// Waits keeps the sender within L of the first packet that is missing, until
+	// that packet arrives by the path that it was sent by: nothing is refused, and
+	// nothing sent again.
+	Waits bool
 }
 
 // controlled says whether the sender prunes slow paths.
@@ -69,6 +76,9 @@ func (c Case) String() string {
 		control = fmt.Sprintf("Δ=%d", c.Delta)
 	}
 	text := fmt.Sprintf("%v, L=%d, %s", c.Condition, c.Slots, control)
+	if c.Waits {
+		text += ", waiting for the slow path"
+	}
 	if c.Threshold > 0 {
 		text += fmt.Sprintf(", path 4 marks from %d KB", c.Threshold/1000)
 	}
@@ -85,6 +95,9 @@ func (c Case) overrides(seed uint64) []string {
 		fmt.Sprintf("seed=%d", seed),
 		fmt.Sprintf("transports.mp.slots=%d", c.Slots),
 		fmt.Sprintf("transports.mp.delta=%d", delta),
+	}
+	if c.Waits {
+		set = append(set, "transports.mp.windowed-span=true", fmt.Sprintf("transports.mp.early-retransmit=%v", never))
 	}
 	threshold := c.Threshold
 	if threshold == 0 && c.Condition == Misconfigured {
