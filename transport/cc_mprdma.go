@@ -60,9 +60,13 @@ func (w *mpWindow) OnLoss(now Time, packets int, rtt Time) {
 // later arrivals, so with fewer packets every one would cost a timeout.
 func (w *mpWindow) lossFloor() float64 { return max(1, min(w.initial/4, 8)) }
 
-// OnTimeout halves the window: silence is not proof of congestion, and the
-// retransmission timer backs off by itself.
+// OnTimeout halves the window where loss means congestion. Elsewhere it stays: the
+// paper only says that everything is sent again (§3.5), and the more packets try
+// random paths, the sooner one of them finds a path that is alive.
 func (w *mpWindow) OnTimeout() {
+	if !w.lossResponse {
+		return
+	}
 	w.beforeTimeout = max(w.beforeTimeout, w.cwnd)
 	w.cwnd = max(1, min(w.cwnd, 2*w.initial)/2)
 }

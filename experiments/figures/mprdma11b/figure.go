@@ -33,7 +33,7 @@ func Figure() *figure.Figure {
 }
 
 // seeds is how many times the whole script runs; the first run is plotted.
-const seeds = 3
+const seeds = 12
 
 func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
 	account := testbed.Open()
