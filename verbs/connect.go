@@ -110,6 +110,24 @@ func (q *QP) attrFor(remote *ConnParams) QPAttr {
 	}
 }
 
+// SetFirstPSN sets the number of the first packet that this end sends, which is
+// drawn at random otherwise. In the connection manager of the specification it
+// is the receiver who chooses. It needs RESET or INIT; a reset draws anew.
+func (q *QP) SetFirstPSN(first PSN) error {
+	if first > wire.PSNMask {
+		return fmt.Errorf("%w: packet number %#x beyond 24 bits", ErrParams, uint32(first))
+	}
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
+		return fmt.Errorf("%w: %v; SetFirstPSN needs RESET or INIT", ErrState, s)
+	}
+	q.firstPSN = first
+	return nil
+}
+
 // Prepare moves a queue pair from RESET to INIT, in which receives can be
 // posted before the peer can send.
 func (q *QP) Prepare() error { return q.Modify(Init, nil) }
