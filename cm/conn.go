@@ -189,16 +189,3 @@ func (m *Manager) forget(c *Conn) {
 		delete(m.conns, c.id)
 	}
 }
-
-// bring takes a queue pair from RESET to RTS: receives are posted on the way.
-func bring(q *verbs.QP, o *Options, remote verbs.ConnParams) error {
-	if o.Prepare != nil {
-		if err := q.Prepare(); err != nil {
-			return err
-		}
-		if err := o.Prepare(q); err != nil {
-			return err
-		}
-	}
-	return q.Connect(remote)
-}

@@ -12,8 +12,8 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// errPeer marks what is wrong with a request.
-var errPeer = errors.New("cm: the request cannot be granted")
+// errPeer marks what is wrong with a peer's request or answer.
+var errPeer = errors.New("the peer's parameters do not fit")
 
 // Request is a peer's wish for a connection. Accept or Reject it; a request
 // that gets neither is refused after a while.
@@ -83,16 +83,16 @@ func (r *Request) grant(o *Options) error {
 	if r.terms == nil && (mtu == 0 || mtu > q.Params().MTU) {
 		return fmt.Errorf("%w: path MTU %d, at most %d here", errMTU, mtu, q.Params().MTU)
 	}
-	p := party{addr: c.remote.Addr(), qpn: r.req.QPN, psn: r.req.PSN, reads: r.req.ResponderResources, mtu: mtu}
-	remote := p.params(options.Type, r.terms, &c.manager.limits)
-	if err := remote.Check(); err != nil {
-		return fmt.Errorf("%w: %w", errPeer, err)
-	}
+	// The answer is made first, because it announces what meet changes.
 	rep, err := replyFor(q, r.req, o, r.terms)
 	if err != nil {
 		return err
 	}
-	if err := bring(q, o, remote); err != nil {
+	p := party{
+		addr: c.remote.Addr(), qpn: r.req.QPN, psn: r.req.PSN, reads: r.req.ResponderResources,
+		mtu: mtu, terms: r.terms,
+	}
+	if err := p.meet(q, o, &c.manager.limits); err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
 	return c.manager.command(func(core *machine.Machine, now machine.Time) error {
