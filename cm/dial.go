@@ -68,9 +68,7 @@ func (c *Conn) await(ctx context.Context, o *Options) error {
 		c.drop()
 		return err
 	case <-ctx.Done():
-		err := c.overdue(ctx)
-		c.abandon(mad.REJ{Reason: mad.ReasonTimeout})
-		return err
+		return c.abandon(c.overdue(ctx), mad.REJ{Reason: mad.ReasonTimeout})
 	}
 }
 
@@ -83,8 +81,7 @@ func (c *Conn) conclude(rep *mad.REP, o *Options) error {
 		kind = verbs.MP
 	}
 	if err := c.become(kind, rep, peer, o); err != nil {
-		c.abandon(refusalOf(err))
-		return fmt.Errorf("cm: %w", err)
+		return c.abandon(fmt.Errorf("cm: %w", err), refusalOf(err))
 	}
 	err := c.manager.command(func(core *machine.Machine, now machine.Time) error {
 		return core.Ready(now, c.id, peer != nil)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braid-rdma/braid/cm/mad"
 	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -139,5 +140,21 @@ func TestWindow(t *testing.T) {
 		synctest.Wait()
 		must(t, a.m.Close())
 		closed.Wait()
+	})
+}
+
+// TestAbandonedAtTheEnd: an accepting program that gives up when the peer is
+// ready already leaves no connection behind on either side.
+func TestAbandonedAtTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *loopnet.Network, a, b *side) {
+		ca, cb := connected(t, a, b, verbs.MP, verbs.MP)
+		gaveUp := errors.New("gave up")
+		if err := cb.abandon(gaveUp, mad.REJ{}); !errors.Is(err, gaveUp) {
+			t.Errorf("abandoned with %v", err)
+		}
+		wantEnd(t, ca, ErrPeerClosed)
+		must(t, ca.Close())
+		a.leaves()
+		b.leaves()
 	})
 }

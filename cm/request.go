@@ -42,10 +42,7 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 	}
 	c := r.conn
 	if err := r.grant(&o); err != nil {
-		c.abandon(refusalOf(err))
-		if ended := c.Err(); !errors.Is(ended, ErrClosed) {
-			err = ended // the peer was faster
-		}
+		err = c.abandon(err, refusalOf(err))
 		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	}
 	select {
@@ -56,8 +53,8 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 		c.drop()
 		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	case <-ctx.Done():
-		c.abandon(mad.REJ{Reason: mad.ReasonTimeout})
-		return nil, fmt.Errorf("accept %v: %w", c.remote, ctx.Err())
+		err := c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
+		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	}
 }
 
@@ -113,6 +110,7 @@ func (r *Request) Reject(data []byte) error {
 		return ErrAnswered
 	}
 	copy(rej.PrivateData[:], data)
-	r.conn.abandon(rej)
+	// A peer that has given up meanwhile wants no answer.
+	_ = r.conn.abandon(ErrClosed, rej)
 	return nil
 }
