@@ -102,13 +102,21 @@ func (c *Conn) drop() {
 	}
 }
 
-// abandon ends a handshake that failed on this side, and tells the peer.
-func (c *Conn) abandon(rej mad.REJ) {
+// abandon ends a handshake that failed on this side for a reason, and tells the
+// peer. It answers the reason, or what the peer gave as its own if it was
+// faster.
+func (c *Conn) abandon(reason error, rej mad.REJ) error {
 	_ = c.manager.command(func(core *machine.Machine, now machine.Time) error {
-		return core.Reject(now, c.id, rej) // the peer may have been faster
+		err := core.Reject(now, c.id, rej)
+		if errors.Is(err, machine.ErrState) {
+			// The handshake has come to its end in this moment.
+			err = core.Disconnect(now, c.id)
+		}
+		return err
 	})
-	c.finish(ErrClosed)
+	c.finish(reason)
 	c.drop()
+	return c.Err()
 }
 
 // hear takes an event of the machine; the manager's lock is held.
@@ -188,17 +196,4 @@ func (m *Manager) forget(c *Conn) {
 	if m.conns[c.id] == c {
 		delete(m.conns, c.id)
 	}
-}
-
-// bring takes a queue pair from RESET to RTS: receives are posted on the way.
-func bring(q *verbs.QP, o *Options, remote verbs.ConnParams) error {
-	if o.Prepare != nil {
-		if err := q.Prepare(); err != nil {
-			return err
-		}
-		if err := o.Prepare(q); err != nil {
-			return err
-		}
-	}
-	return q.Connect(remote)
 }

@@ -240,8 +240,17 @@ func TestDeviceCloses(t *testing.T) {
 		if _, err := New(a.dev, Config{}); !errors.Is(err, verbs.ErrLimit) {
 			t.Errorf("a second manager: %v", err)
 		}
+		waits := make(chan error, 1)
+		go func() {
+			_, err := a.m.Dial(context.Background(), "10.9.9.9:1", a.options(verbs.MP, ""))
+			waits <- err
+		}()
+		synctest.Wait()
 		must(t, a.dev.Close())
 		wantEnd(t, ca, verbs.ErrFlushed)
+		if err := <-waits; !errors.Is(err, verbs.ErrFlushed) {
+			t.Errorf("dial: %v", err)
+		}
 	})
 }
 

@@ -68,9 +68,7 @@ func (c *Conn) await(ctx context.Context, o *Options) error {
 		c.drop()
 		return err
 	case <-ctx.Done():
-		err := c.overdue(ctx)
-		c.abandon(mad.REJ{Reason: mad.ReasonTimeout})
-		return err
+		return c.abandon(c.overdue(ctx), mad.REJ{Reason: mad.ReasonTimeout})
 	}
 }
 
@@ -82,9 +80,8 @@ func (c *Conn) conclude(rep *mad.REP, o *Options) error {
 	if peer != nil && peer.multiPath {
 		kind = verbs.MP
 	}
-	if err := c.ready(rep, kind, peer, o); err != nil {
-		c.abandon(refusalOf(err))
-		return fmt.Errorf("cm: %w", err)
+	if err := c.become(kind, rep, peer, o); err != nil {
+		return c.abandon(fmt.Errorf("cm: %w", err), refusalOf(err))
 	}
 	err := c.manager.command(func(core *machine.Machine, now machine.Time) error {
 		return core.Ready(now, c.id, peer != nil)
@@ -101,8 +98,8 @@ func (c *Conn) conclude(rep *mad.REP, o *Options) error {
 	return err
 }
 
-// ready takes the queue pair to RTS.
-func (c *Conn) ready(rep *mad.REP, kind verbs.QPType, peer *terms, o *Options) error {
+// become makes the queue pair one of a kind, and connects it.
+func (c *Conn) become(kind verbs.QPType, rep *mad.REP, peer *terms, o *Options) error {
 	q := c.QP()
 	if kind == verbs.MP && o.QP.Type != verbs.MP {
 		return fmt.Errorf("%w: the peer grants several paths, for which nobody asked", verbs.ErrParams)
@@ -110,8 +107,11 @@ func (c *Conn) ready(rep *mad.REP, kind verbs.QPType, peer *terms, o *Options) e
 	if err := q.Retype(kind); err != nil {
 		return err
 	}
-	p := party{addr: c.remote.Addr(), qpn: rep.QPN, psn: rep.PSN, reads: rep.ResponderResources, mtu: q.Params().MTU}
-	return bring(q, o, p.params(kind, peer, &c.manager.limits))
+	p := party{
+		addr: c.remote.Addr(), qpn: rep.QPN, psn: rep.PSN, reads: rep.ResponderResources,
+		mtu: q.Params().MTU, terms: peer,
+	}
+	return p.meet(q, o, &c.manager.limits)
 }
 
 // refusalOf is what the peer is told of a failure on this side.

@@ -25,6 +25,11 @@ type side struct {
 
 func newSide(t testing.TB, dev *verbs.Device) *side {
 	t.Helper()
+	return newSideOf(t, dev, Config{})
+}
+
+func newSideOf(t testing.TB, dev *verbs.Device, cfg Config) *side {
+	t.Helper()
 	s := &side{t: t, dev: dev}
 	var err error
 	s.pd, err = dev.CreatePD()
@@ -33,7 +38,7 @@ func newSide(t testing.TB, dev *verbs.Device) *side {
 	must(t, err)
 	s.mr, err = s.pd.AllocMemory(4096, verbs.LocalWrite|verbs.RemoteWrite)
 	must(t, err)
-	s.m, err = New(dev, Config{})
+	s.m, err = New(dev, cfg)
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, s.m.Close())

@@ -63,21 +63,20 @@ func (m *Manager) Counters() machine.Counters {
 // Close ends all connections and listeners. Peers are told once, and not waited
 // for. Closing twice is allowed.
 func (m *Manager) Close() error {
-	if m.shut(ErrClosed) {
-		close(m.stop)
-	}
+	m.shut(ErrClosed)
 	m.loop.Wait()
 	return nil
 }
 
-// shut ends everything for a reason, and answers whether it was open.
-func (m *Manager) shut(reason error) bool {
+// shut ends everything, once, for a reason.
+func (m *Manager) shut(reason error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return false
+		return
 	}
 	m.closed = true
+	close(m.stop)
 	for _, port := range slices.Sorted(maps.Keys(m.listeners)) {
 		m.unlisten(m.listeners[port])
 	}
@@ -90,7 +89,6 @@ func (m *Manager) shut(reason error) bool {
 	}
 	m.agent.Flush()
 	m.agent.Close()
-	return true
 }
 
 // run is the loop: it waits for datagrams and times, and lets the agent act.

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 
 	"github.com/braid-rdma/braid/cm/mad"
@@ -75,21 +76,42 @@ func replyFor(q *verbs.QP, req *mad.REQ, o *Options, peer *terms) (mad.REP, erro
 
 // party is what the standard fields of a REQ or REP say of their sender.
 type party struct {
-	addr     netip.Addr
-	qpn, psn uint32
-	reads    uint8
-	mtu      int // of the REQ: a standard peer has one path MTU for both sides
+	addr  netip.Addr
+	qpn   uint32
+	psn   uint32 // of the first packet that the party wants to receive
+	reads uint8
+	mtu   int    // of the REQ: a standard peer has one path MTU for both sides
+	terms *terms // nil: a standard peer
 }
 
-// params describe the party to a queue pair of a kind that serves it: with the
-// terms, if it has stated any.
-func (p party) params(kind verbs.QPType, t *terms, limits *verbs.Limits) verbs.ConnParams {
-	c := verbs.ConnParams{
-		Type: kind, Addr: p.addr, QPN: verbs.QPN(p.qpn), PSN: verbs.PSN(p.psn),
+// meet takes a queue pair from RESET to RTS, connected to the party. Receives
+// are posted on the way.
+//
+// Each side announces the packet number that it wants to receive first, and
+// sends from the one that the other has announced. So what the queue pair had
+// drawn for its own first packet, and what was announced, is the party's.
+func (p *party) meet(q *verbs.QP, o *Options, limits *verbs.Limits) error {
+	local := q.Params()
+	remote := verbs.ConnParams{
+		Type: local.Type, Addr: p.addr, QPN: verbs.QPN(p.qpn), PSN: local.PSN,
 		MTU: p.mtu, Paths: 1, ReadsServed: min(int(p.reads), limits.Reads),
 	}
-	if t != nil {
-		t.apply(&c, kind)
+	if p.terms != nil {
+		p.terms.apply(&remote)
 	}
-	return c
+	if err := remote.Check(); err != nil {
+		return fmt.Errorf("%w: %w", errPeer, err)
+	}
+	if err := q.SetFirstPSN(verbs.PSN(p.psn)); err != nil {
+		return err
+	}
+	if o.Prepare != nil {
+		if err := q.Prepare(); err != nil {
+			return err
+		}
+		if err := o.Prepare(q); err != nil {
+			return err
+		}
+	}
+	return q.Connect(remote)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// errPeer marks what is wrong with a request.
-var errPeer = errors.New("cm: the request cannot be granted")
+// errPeer marks what is wrong with a peer's request or answer.
+var errPeer = errors.New("the peer's parameters do not fit")
 
 // Request is a peer's wish for a connection. Accept or Reject it; a request
 // that gets neither is refused after a while.
@@ -42,10 +42,7 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 	}
 	c := r.conn
 	if err := r.grant(&o); err != nil {
-		c.abandon(refusalOf(err))
-		if ended := c.Err(); !errors.Is(ended, ErrClosed) {
-			err = ended // the peer was faster
-		}
+		err = c.abandon(err, refusalOf(err))
 		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	}
 	select {
@@ -56,8 +53,8 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 		c.drop()
 		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	case <-ctx.Done():
-		c.abandon(mad.REJ{Reason: mad.ReasonTimeout})
-		return nil, fmt.Errorf("accept %v: %w", c.remote, ctx.Err())
+		err := c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
+		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	}
 }
 
@@ -83,16 +80,16 @@ func (r *Request) grant(o *Options) error {
 	if r.terms == nil && (mtu == 0 || mtu > q.Params().MTU) {
 		return fmt.Errorf("%w: path MTU %d, at most %d here", errMTU, mtu, q.Params().MTU)
 	}
-	p := party{addr: c.remote.Addr(), qpn: r.req.QPN, psn: r.req.PSN, reads: r.req.ResponderResources, mtu: mtu}
-	remote := p.params(options.Type, r.terms, &c.manager.limits)
-	if err := remote.Check(); err != nil {
-		return fmt.Errorf("%w: %w", errPeer, err)
-	}
+	// The answer is made first, because it announces what meet changes.
 	rep, err := replyFor(q, r.req, o, r.terms)
 	if err != nil {
 		return err
 	}
-	if err := bring(q, o, remote); err != nil {
+	p := party{
+		addr: c.remote.Addr(), qpn: r.req.QPN, psn: r.req.PSN, reads: r.req.ResponderResources,
+		mtu: mtu, terms: r.terms,
+	}
+	if err := p.meet(q, o, &c.manager.limits); err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
 	return c.manager.command(func(core *machine.Machine, now machine.Time) error {
@@ -113,6 +110,7 @@ func (r *Request) Reject(data []byte) error {
 		return ErrAnswered
 	}
 	copy(rej.PrivateData[:], data)
-	r.conn.abandon(rej)
+	// A peer that has given up meanwhile wants no answer.
+	_ = r.conn.abandon(ErrClosed, rej)
 	return nil
 }

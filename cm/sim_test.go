@@ -49,12 +49,12 @@ func (s *simulated) act() {
 		switch e.Kind {
 		case machine.Requested:
 			p := party{addr: e.Peer, qpn: e.REQ.QPN, psn: e.REQ.PSN, mtu: e.REQ.MTU.Bytes()}
-			must(s.t, s.qp.Connect(p.params(verbs.RC, nil, &verbs.Limits{})))
 			local := s.qp.Params()
+			must(s.t, p.meet(s.qp, &Options{}, &verbs.Limits{}))
 			must(s.t, core.Accept(now, e.ID, mad.REP{QPN: uint32(local.QPN), PSN: uint32(local.PSN)}, true))
 		case machine.Replied:
 			p := party{addr: e.Peer, qpn: e.REP.QPN, psn: e.REP.PSN, mtu: s.qp.Params().MTU}
-			must(s.t, s.qp.Connect(p.params(verbs.RC, nil, &verbs.Limits{})))
+			must(s.t, p.meet(s.qp, &Options{}, &verbs.Limits{}))
 			must(s.t, core.Ready(now, e.ID, true))
 		}
 	}

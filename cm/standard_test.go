@@ -3,6 +3,7 @@ package cm
 import (
 	"bytes"
 	"errors"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 
@@ -58,6 +59,18 @@ func (s *standard) next(want machine.EventKind) machine.Event {
 	return machine.Event{}
 }
 
+// connect makes the queue pair ready as the specification has it: it sends from
+// the packet number that the peer's message announced, and the peer sends from
+// the one that ours did.
+func (s *standard) connect(to netip.Addr, qpn, psn uint32, mtu int) {
+	s.t.Helper()
+	announced := s.qp.Params().PSN
+	must(s.t, s.qp.SetFirstPSN(verbs.PSN(psn)))
+	must(s.t, s.qp.Connect(verbs.ConnParams{
+		Type: verbs.RC, Addr: to, QPN: verbs.QPN(qpn), PSN: announced, MTU: mtu, Paths: 1, ReadsServed: 16,
+	}))
+}
+
 // request is a REQ as the RDMA CM of Linux fills it in.
 func (s *standard) request(to *Listener, data string) mad.REQ {
 	p := s.qp.Params()
@@ -89,10 +102,7 @@ func TestStandardClient(t *testing.T) {
 		if rep.ResponderResources != 16 || rep.InitiatorDepth != 16 {
 			t.Errorf("%+v", rep)
 		}
-		must(t, s.qp.Connect(verbs.ConnParams{
-			Type: verbs.RC, Addr: l.Addr().Addr(), QPN: verbs.QPN(rep.QPN), PSN: verbs.PSN(rep.PSN),
-			MTU: s.qp.Params().MTU, Paths: 1, ReadsServed: 16,
-		}))
+		s.connect(l.Addr().Addr(), rep.QPN, rep.PSN, s.qp.Params().MTU)
 		must(t, s.agent.Machine().Ready(s.agent.Now(), id, false))
 		s.agent.Flush()
 		got := <-accepted
@@ -131,11 +141,8 @@ func TestStandardServer(t *testing.T) {
 		if err != nil || header.Src != a.dev.Query().Local || header.Dst != s.qp.Params().Addr || string(room[:5]) != "hello" || room[5] != 0 {
 			t.Errorf("%+v %q %v", header, room, err)
 		}
-		must(t, s.qp.Connect(verbs.ConnParams{
-			Type: verbs.RC, Addr: e.Peer, QPN: verbs.QPN(e.REQ.QPN), PSN: verbs.PSN(e.REQ.PSN),
-			MTU: e.REQ.MTU.Bytes(), Paths: 1, ReadsServed: int(e.REQ.ResponderResources),
-		}))
 		p := s.qp.Params()
+		s.connect(e.Peer, e.REQ.QPN, e.REQ.PSN, e.REQ.MTU.Bytes())
 		must(t, s.agent.Machine().Accept(s.agent.Now(), e.ID, mad.REP{QPN: uint32(p.QPN), PSN: uint32(p.PSN), ResponderResources: 255}, false))
 		s.agent.Flush()
 		got := <-dialed
@@ -144,6 +151,15 @@ func TestStandardServer(t *testing.T) {
 		q := got.conn.QP()
 		if q.Type() != verbs.RC || uint32(q.Number()) != e.REQ.QPN || len(got.conn.PrivateData()) != mad.REPPrivateLen {
 			t.Errorf("%v %v, %d bytes", q.Type(), q.Number(), len(got.conn.PrivateData()))
+		}
+		mr, err := s.qp.PD().AllocMemory(64, verbs.LocalWrite|verbs.RemoteWrite)
+		must(t, err)
+		must(t, q.PostSend(&verbs.SendWR{
+			Op: verbs.OpWrite, Flags: verbs.Signaled, Inline: []byte("standard"), RemoteAddr: mr.Addr(), RKey: mr.RKey(),
+		}))
+		var done [1]verbs.Completion
+		if _, err := a.cq.Wait(testContext(t), done[:]); err != nil || done[0].Err() != nil {
+			t.Errorf("%v, %v", err, done[0].Err())
 		}
 		must(t, got.conn.Close())
 	})

@@ -92,9 +92,9 @@ func unpack(room []byte) (data []byte, t *terms) {
 }
 
 // apply adds the terms to what the standard fields say of a peer.
-func (t *terms) apply(p *verbs.ConnParams, kind verbs.QPType) {
-	p.Type, p.MTU, p.Window = kind, t.mtu.Bytes(), int(t.window)
-	if kind == verbs.MP {
+func (t *terms) apply(p *verbs.ConnParams) {
+	p.MTU, p.Window = t.mtu.Bytes(), int(t.window)
+	if p.Type == verbs.MP {
 		p.Paths, p.TrackedSlots = int(t.paths), int(t.slots)
 	}
 }

@@ -76,7 +76,8 @@ func FuzzUnpack(f *testing.F) {
 		if data2, terms2 := unpack(again); *terms2 != *terms || !bytes.Equal(data, data2) {
 			t.Fatalf("%+v %q, want %+v %q", terms2, data2, terms, data)
 		}
-		p := party{qpn: 7}.params(verbs.MP, terms, &verbs.Limits{Reads: 16})
+		p := verbs.ConnParams{Type: verbs.MP, QPN: 7}
+		terms.apply(&p)
 		_ = p.Check()
 	})
 }

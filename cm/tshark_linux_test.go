@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -29,7 +30,10 @@ func TestTsharkDecodes(t *testing.T) {
 	must(t, err)
 	other, err := udp.Open(udp.Config{Paths: 2, FirstSourcePort: 0xd000})
 	must(t, err)
-	a, b := newSide(t, dev), newSide(t, other)
+	// On a busy machine an answer may take its time; the list below has no
+	// repetitions.
+	patient := Config{Machine: machine.Config{FirstRetry: 10 * machine.Second, MaxRetry: 10 * machine.Second}}
+	a, b := newSideOf(t, dev, patient), newSideOf(t, other, patient)
 	ca, cb := connected(t, a, b, verbs.MP, verbs.MP)
 	qpn := ca.QP().Number()
 	must(t, ca.Close())

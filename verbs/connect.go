@@ -9,7 +9,7 @@ import (
 )
 
 // ConnParams describe one end of a connection to the other: what the two sides
-// exchange, by package oob or by any other means, before they connect.
+// exchange, by packages cm or oob or by any other means, before they connect.
 type ConnParams struct {
 	Type         QPType
 	Addr         netip.Addr
@@ -108,6 +108,24 @@ func (q *QP) attrFor(remote *ConnParams) QPAttr {
 			TrackedSlots: remote.TrackedSlots,
 		},
 	}
+}
+
+// SetFirstPSN sets the number of the first packet that this end sends, which is
+// drawn at random otherwise. In the connection manager of the specification it
+// is the receiver who chooses. It needs RESET or INIT; a reset draws anew.
+func (q *QP) SetFirstPSN(first PSN) error {
+	if first > wire.PSNMask {
+		return fmt.Errorf("%w: packet number %#x beyond 24 bits", ErrParams, uint32(first))
+	}
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
+		return fmt.Errorf("%w: %v; SetFirstPSN needs RESET or INIT", ErrState, s)
+	}
+	q.firstPSN = first
+	return nil
 }
 
 // Prepare moves a queue pair from RESET to INIT, in which receives can be

@@ -24,6 +24,10 @@ func TestRetype(t *testing.T) {
 		if after.QPN != before.QPN || after.PSN != before.PSN || after.Type != test.to || qa.Type() != test.to {
 			t.Errorf("%+v has become %+v", before, after)
 		}
+		// As connection managers do: each end sends from the number that the other
+		// has announced.
+		must(t, qa.SetFirstPSN(0xfffffe))
+		after = qa.Params()
 		must(t, qb.Connect(after))
 		must(t, qa.Connect(qb.Params()))
 		mr, err := b.pd.AllocMemory(64, verbs.LocalWrite|verbs.RemoteWrite)
@@ -37,6 +41,12 @@ func TestRetype(t *testing.T) {
 		}
 		if err := qa.Retype(test.from); !errors.Is(err, verbs.ErrState) {
 			t.Errorf("while connected: %v", err)
+		}
+		if err := qa.SetFirstPSN(1); !errors.Is(err, verbs.ErrState) {
+			t.Errorf("while connected: %v", err)
+		}
+		if err := qa.SetFirstPSN(1 << 24); !errors.Is(err, verbs.ErrParams) {
+			t.Errorf("25 bits: %v", err)
 		}
 		if err := a.qp.Retype(verbs.RC); !errors.Is(err, verbs.ErrParams) {
 			t.Errorf("of datagrams: %v", err)

@@ -10,7 +10,7 @@ type REP struct {
 	LocalID, RemoteID                  CommID
 	QKey                               uint32
 	QPN                                uint32 // 24 bits
-	PSN                                uint32 // of the sender's first packet, 24 bits
+	PSN                                uint32 // of the first packet that the receiver shall send, 24 bits
 	ResponderResources, InitiatorDepth uint8  // as in a REQ
 	TargetAckDelay                     Interval
 	Failover                           uint8 // 2 bits: whether the alternate path was accepted

@@ -31,7 +31,7 @@ type REQ struct {
 	RemoteTimeout, LocalTimeout Interval
 	Transport                   Transport
 	FlowControl                 bool
-	PSN                         uint32 // of the sender's first packet, 24 bits
+	PSN                         uint32 // of the first packet that the receiver shall send, 24 bits
 	Retry, RNRRetry             uint8  // 3 bits each
 	PKey                        uint16
 	MTU                         MTU
