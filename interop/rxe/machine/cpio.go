@@ -49,10 +49,10 @@ func (a archived) mode() int {
 func (a archive) writeTo(w io.Writer) error {
 	all := maps.Clone(a)
 	for name := range a {
+		if !fs.ValidPath(strings.TrimPrefix(name, "/")) {
+			return fmt.Errorf("%w: path %q", ErrImage, name)
+		}
 		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
-			if !fs.ValidPath(strings.TrimPrefix(dir, "/")) {
-				return fmt.Errorf("%w: path %q", ErrImage, name)
-			}
 			all[dir] = archived{directory: true}
 		}
 	}
