@@ -18,7 +18,7 @@ import (
 // The link between braid and the machine. Its MTU leaves room for packets with
 // 4096 bytes of payload.
 const (
-	linkMTU = 4200
+	linkMTU = 4240
 	tapName = "tap0"
 )
 
