@@ -37,6 +37,8 @@ func (c *Conn) NextRequest() (Request, error) {
 	case first[0] == 0 && first[1] == 0:
 		return Request{Kind: ReportRequest}, nil
 	case string(first) == farewell[:2]:
+		// What is left of it does not matter, nor does a client that has gone.
+		_, _ = io.ReadFull(c.conn, make([]byte, len(farewell)-len(first)))
 		return Request{Kind: EndRequest}, nil
 	}
 	rest := make([]byte, keysLen-len(first))
