@@ -14,6 +14,7 @@ type opener struct {
 	local string // as the user gave it; empty: not given
 	paths int    // 0: the engine's default
 	mtu   int    // 0: what the interface carries
+	anyID bool   // peers may be of other makes, whose IP identifications count up
 }
 
 // check refuses an address that is none.
@@ -35,5 +36,5 @@ func (o *opener) open(reached netip.Addr) (*verbs.Device, error) {
 			return nil, err
 		}
 	}
-	return udp.Open(udp.Config{Addr: reached, Paths: o.paths, MTU: o.mtu})
+	return udp.Open(udp.Config{Addr: reached, Paths: o.paths, MTU: o.mtu, AnyIPID: o.anyID})
 }

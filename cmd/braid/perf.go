@@ -24,7 +24,8 @@ machine and a test on the other; the test decides everything, and the server
 serves any number of tests. The flags and columns are those of perftest.`,
 		Example: `  braid perf serve                      on host A
   braid perf write bw A                 on host B
-  braid perf send lat --loopback        both ends on this machine`,
+  braid perf send lat --loopback        both ends on this machine
+  braid perf write bw --compat perftest A   against ib_write_bw on host A`,
 	})
 	for _, op := range perf.Ops {
 		cmd.AddCommand(newPerfOp(op))
@@ -109,7 +110,11 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 	for _, size := range f.sizes() {
 		spec := f.spec
 		spec.Size = size
-		result, err := client.Run(cmd.Context(), spec)
+		measure := client.Run
+		if f.compat != "" {
+			measure = client.RunPerftest
+		}
+		result, err := measure(cmd.Context(), spec)
 		progress.clear()
 		if result == nil {
 			return err
@@ -144,6 +149,9 @@ func runLoopback(cmd *cobra.Command, f *perfFlags) error {
 
 // runSingleServer serves one client with the test of this command.
 func runSingleServer(cmd *cobra.Command, f *perfFlags) error {
+	if f.compat != "" {
+		return runSinglePerftestServer(cmd, f)
+	}
 	listener, err := oob.Listen(net.JoinHostPort("", strconv.Itoa(f.port)))
 	if err != nil {
 		return err

@@ -27,6 +27,24 @@ type perfFlags struct {
 	port     int
 	json     bool
 	loopback bool
+	compat   string
+}
+
+// compatPerftest is the value of --compat; there is no other yet.
+const compatPerftest = "perftest"
+
+// registerCompat adds the flag that names whose programs the peers are.
+func registerCompat(cmd *cobra.Command, compat *string) {
+	cmd.Flags().StringVar(compat, "compat", "", "the peer is a program of another make: perftest (ib_write_bw and its siblings)")
+	complete(cmd, "compat", []string{compatPerftest})
+}
+
+// checkCompat refuses makes that are not known.
+func checkCompat(compat string) error {
+	if compat != "" && compat != compatPerftest {
+		return usageError{fmt.Errorf("--compat %q: use %s", compat, compatPerftest)}
+	}
+	return nil
 }
 
 // register adds the flags to a command; those of perftest have its letters.
@@ -55,6 +73,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	registerCompat(cmd, &f.compat)
 	complete(cmd, "qp", []string{"mp", "rc"})
 	complete(cmd, "policy", perf.Policies())
 	complete(cmd, "cc", perf.Controls())
@@ -96,6 +115,9 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("--port %d: use 1 to 65535", f.port)}
 	}
 	f.spec.Duration = seconds(f.duration)
+	if err := f.finishCompat(cmd); err != nil {
+		return err
+	}
 	if f.spec.QP == "rc" && cmd.Flags().Changed("paths") {
 		return usageError{fmt.Errorf("--paths belongs to --qp mp: a standard queue pair has one path")}
 	}
@@ -107,6 +129,29 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 		f.device.paths = checked.Paths
 	}
 	return f.device.check()
+}
+
+// finishCompat settles what a peer of another make asks for: standard queue
+// pairs, and one test at a time.
+func (f *perfFlags) finishCompat(cmd *cobra.Command) error {
+	if f.compat == "" {
+		return nil
+	}
+	if err := checkCompat(f.compat); err != nil {
+		return err
+	}
+	switch {
+	case f.loopback:
+		return usageError{fmt.Errorf("--loopback starts braid at both ends: leave out --compat")}
+	case f.all:
+		return usageError{fmt.Errorf("--all is not possible with --compat: use --size")}
+	}
+	if !cmd.Flags().Changed("qp") {
+		f.spec.QP = "rc"
+	}
+	f.device.anyID = true
+	checked := f.spec.WithDefaults()
+	return checked.CheckPerftest()
 }
 
 // sizes are the message sizes to measure, in order. Zero is the default.

@@ -22,21 +22,27 @@ func newPerfServe() *cobra.Command {
 		once       bool
 		withParent bool
 		device     opener
+		compat     string
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve measurements",
 		Long: `serve waits for tests, at the same time or one after the other, until it is
 interrupted. Clients reach it over TCP; the data travels over UDP port 4791 of
-the address that the client used.`,
-		Example: "  braid perf serve\n  braid perf serve --once --port 18600",
+the address that the client used.
+
+With --compat perftest the clients are programs of perftest: ib_write_bw,
+ib_read_bw, ib_send_bw, ib_read_lat, ib_atomic_bw and ib_atomic_lat, with any
+options that need nothing of the server. ib_send_lat and ib_write_lat need a
+server of their own: 'braid perf send lat --compat perftest' with the client's
+options, and likewise for write.`,
+		Example: "  braid perf serve\n  braid perf serve --once --port 18600\n  braid perf serve --compat perftest",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := device.check(); err != nil {
 				return err
 			}
-			listener, err := oob.Listen(net.JoinHostPort(bind, strconv.Itoa(port)))
-			if err != nil {
+			if err := checkCompat(compat); err != nil {
 				return err
 			}
 			ctx := cmd.Context()
@@ -44,6 +50,16 @@ the address that the client used.`,
 				var stop func()
 				ctx, stop = child.WithParent(ctx, cmd.InOrStdin())
 				defer stop()
+			}
+			if compat != "" {
+				device.anyID = true
+				return servePerftest(ctx, cmd.OutOrStdout(), net.JoinHostPort(bind, strconv.Itoa(port)), &perf.PerftestServer{
+					Open: device.open, Once: once, Finished: clientLog(cmd, once),
+				})
+			}
+			listener, err := oob.Listen(net.JoinHostPort(bind, strconv.Itoa(port)))
+			if err != nil {
+				return err
 			}
 			if err := child.Announce(cmd.OutOrStdout(), listener.Addr().String()); err != nil {
 				return err
@@ -59,6 +75,7 @@ the address that the client used.`,
 	flags.BoolVar(&once, "once", false, "end after the first client")
 	flags.StringVar(&device.local, "local", "", "local IP address for the data (default: the one that the client used)")
 	flags.IntVar(&device.paths, "paths", 0, "paths offered to clients (default 16)")
+	registerCompat(cmd, &compat)
 	flags.BoolVar(&withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
 	_ = flags.MarkHidden("with-parent")
@@ -77,6 +94,8 @@ func clientLog(cmd *cobra.Command, only bool) func(string, *perf.Result, error) 
 			// It is told otherwise, or the server ends and it is no news.
 		case err != nil:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", client, err)
+		case r == nil:
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: served\n", client)
 		case r.Metric == perf.Latency:
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s lat, %d bytes: %.2f usec typical\n", client, r.Op, r.Bytes, r.LatencyMicros.P50)
 		default:

@@ -33,12 +33,23 @@ type endpoint struct {
 	peer    oob.Region // the peer's shared memory
 	receive []receiver
 
+	// peers, where there are any, are the memory that the peer has for each
+	// queue pair, instead of peer.
+	peers []oob.Region
+	// warmUp is how many rounds of a latency test come before those measured.
+	warmUp int
+
 	completions [pollBatch]verbs.Completion
 }
 
 // newEndpoint makes everything that a test needs on a device.
 func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
-	e := &endpoint{spec: spec, layout: newLayout(&spec)}
+	return newEndpointWith(d, spec, seed, newLayout(&spec))
+}
+
+// newEndpointWith is newEndpoint with another layout than braid's own.
+func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoint, error) {
+	e := &endpoint{spec: spec, layout: l, warmUp: warmUpRounds}
 	if err := e.create(d, seed); err != nil {
 		e.close()
 		return nil, err
@@ -111,6 +122,14 @@ func (e *endpoint) postReceives() error {
 		}
 	}
 	return nil
+}
+
+// peerOf is the peer's memory for the operations of a queue pair.
+func (e *endpoint) peerOf(queuePair int) oob.Region {
+	if e.peers != nil {
+		return e.peers[queuePair]
+	}
+	return e.peer
 }
 
 // poll spins until there are completions, and answers them; a failed one is

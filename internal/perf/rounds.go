@@ -35,7 +35,7 @@ func newRoundTrip(e *endpoint) *roundTrip {
 // operation from its posting to its completion.
 func (e *endpoint) measureLatency(ctx context.Context, progress func(Progress)) (*meter, error) {
 	r := newRoundTrip(e)
-	for range warmUpRounds {
+	for range e.warmUp {
 		if err := r.round(ctx); err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ func newStream(e *endpoint, index int) stream {
 	spec := &e.spec
 	size := min(max(1, signalBytes/spec.Size), max(1, spec.TxDepth/4))
 	s := stream{
-		qp: e.qps[index], index: index, layout: e.layout, peer: e.peer,
+		qp: e.qps[index], index: index, layout: e.layout, peer: e.peerOf(index),
 		depth: uint64(spec.TxDepth), limit: uint64(spec.Iterations),
 		group:  make([]verbs.SendWR, size),
 		groups: groupTimes{ring: make([]groupTime, spec.TxDepth/size+1)},
@@ -47,8 +47,9 @@ func newStream(e *endpoint, index int) stream {
 
 // request is an operation of the test, without its place in memory.
 func (e *endpoint) request(queuePair int) verbs.SendWR {
+	peer := e.peerOf(queuePair)
 	wr := verbs.SendWR{
-		RKey: e.peer.RKey,
+		RKey: peer.RKey,
 		SGEs: []verbs.SGE{{MR: e.local, Length: e.layout.size}},
 	}
 	switch e.spec.Op {
@@ -68,7 +69,7 @@ func (e *endpoint) request(queuePair int) verbs.SendWR {
 		wr.Op = verbs.OpFetchAdd
 		wr.SwapAdd = 1
 		// Each queue pair has a counter of its own, in its first slot.
-		wr.RemoteAddr = e.peer.Addr + uint64(e.layout.offset(queuePair, 0))
+		wr.RemoteAddr = peer.Addr + uint64(e.layout.offset(queuePair, 0))
 	}
 	return wr
 }

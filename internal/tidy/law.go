@@ -115,6 +115,7 @@ var law = map[string]roomLaw{
 	})},
 	"examples": {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
 	"bench":    {rooms: belowBraid},
+	"interop":  {rooms: belowBraid},
 
 	// Leaves hang below everything, so they import nothing of ours.
 	"internal": {},

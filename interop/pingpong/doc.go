@@ -1,0 +1,11 @@
+// Package pingpong is the other end of libibverbs' example programs: it speaks
+// the exchange of ibv_rc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong, and
+// plays their game over braid's queue pairs, in either role.
+//
+//	Serve, Dial ──> exchange: addresses of the queue pairs over TCP ──> connected
+//	play: a message comes ──> it is checked ──> one goes back, until all have been
+//
+// The programs send from the memory that they receive into, so every message
+// returns what the peer sent before. Play uses this: it sends other bytes each
+// time and knows what has to come back.
+package pingpong
