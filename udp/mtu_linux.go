@@ -7,6 +7,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 const (
@@ -14,10 +16,10 @@ const (
 	ipv6HeaderSize = 40
 	udpHeaderSize  = 8
 
-	// roceOverhead is the room kept for what surrounds the payload inside a datagram.
-	// The largest combination is BTH 12, MP data 16, AtomicETH 28, pad 3 and ICRC 4; the
-	// rest is a reserve for header extensions.
-	roceOverhead = 80
+	// roceOverhead is the most that surrounds a payload inside a datagram: that of a
+	// multi-path WRITE with immediate data. With IPv4 and UDP it makes 80 bytes, as
+	// many as the RoCE driver of Linux keeps, so both choose the same path MTU.
+	roceOverhead = wire.BTHLen + wire.MPDataLen + wire.RETHLen + wire.ImmDtLen + wire.ICRCLen
 )
 
 // pathMTUs are the sizes that InfiniBand allows, the largest first.
