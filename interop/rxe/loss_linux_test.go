@@ -15,25 +15,36 @@ import (
 // only missed by time: 4.096 µs · 2^13 is 34 ms.
 const lossTimeout = 13
 
-// A direction of the link, as nftables names it.
-type direction struct{ name, hook string }
+// A direction of the link, as nftables names it at the device.
+type direction string
 
-var (
-	toKernel = direction{"to the kernel", "output"}
-	toBraid  = direction{"to braid", "input"}
+const (
+	toKernel direction = "egress"
+	toBraid  direction = "ingress"
 )
+
+// verdict loses a packet without a word. Whoever sends a packet that is dropped
+// is told so, and braid then sends it again at once; so on that way packets are led
+// to the loopback device, where nobody is interested in them.
+func (d direction) verdict() string {
+	if d == toKernel {
+		return `fwd to "lo"`
+	}
+	return "drop"
+}
 
 // lose drops one of so many packets in some directions until the test ends.
 func lose(t *testing.T, oneOf int, directions ...direction) {
 	t.Helper()
 	var rules strings.Builder
-	rules.WriteString("table ip loss {\n")
+	rules.WriteString("table netdev loss {\n")
 	for _, d := range directions {
-		fmt.Fprintf(&rules, "chain %s { type filter hook %s priority 0; udp dport 4791 numgen random mod %d == 0 drop; }\n", d.hook, d.hook, oneOf)
+		fmt.Fprintf(&rules, "chain %s { type filter hook %s device %q priority 0; udp dport %d numgen random mod %d == 0 counter %s; }\n",
+			d, d, tapName, rocePort, oneOf, d.verdict())
 	}
 	rules.WriteString("}\n")
 	nft(t, rules.String())
-	t.Cleanup(func() { nft(t, "delete table ip loss\n") })
+	t.Cleanup(func() { nft(t, "delete table netdev loss\n") })
 }
 
 // nft runs a script of rules in this process's network namespace.
