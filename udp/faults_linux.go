@@ -7,13 +7,14 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// Faults is a filter in the engine that loses packets on purpose, so that
-// programs can show and test what happens when a path fails. It is silent: the
-// transport learns of a cut only by what does not arrive.
+// Faults is a filter in the engine that loses and damages packets on purpose,
+// so that programs can show and test what happens when a path fails. It is
+// silent: the transport learns of a cut only by what does not arrive.
 type Faults struct {
-	engine *engine
-	active bool
-	loss   [transport.MaxPaths]float64
+	engine     *engine
+	active     bool
+	loss       [transport.MaxPaths]float64
+	corruption [transport.MaxPaths]float64
 }
 
 // FaultsOf answers the filter of a device that this package opened, or nil.
@@ -39,10 +40,38 @@ func (f *Faults) SetLoss(path int, fraction float64) {
 	f.engine.mu.Lock()
 	defer f.engine.mu.Unlock()
 	f.loss[path] = fraction
-	f.active = false
-	for _, l := range f.loss {
-		f.active = f.active || l > 0
+	f.note()
+}
+
+// SetCorruption damages a fraction of the packets that leave by a path: one bit
+// of each differs at the receiver.
+func (f *Faults) SetCorruption(path int, fraction float64) {
+	if path < 0 || path >= len(f.corruption) {
+		return
 	}
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	f.corruption[path] = fraction
+	f.note()
+}
+
+// note finds out whether there is any fault at all.
+func (f *Faults) note() {
+	f.active = false
+	for path := range f.loss {
+		f.active = f.active || f.loss[path] > 0 || f.corruption[path] > 0
+	}
+}
+
+// damage flips a bit at the end of a packet that is to leave by a path, if it
+// is that packet's turn. The check value is there already, so the receiver
+// finds out.
+func (f *Faults) damage(path int, tail []byte) {
+	if f.corruption[path] == 0 || rand.Float64() >= f.corruption[path] {
+		return
+	}
+	tail[rand.IntN(len(tail))] ^= 1 << rand.IntN(8)
+	f.engine.stats.FaultDamaged++
 }
 
 // drops decides about a packet that is to leave by a path.

@@ -15,6 +15,7 @@ type Stats struct {
 	ReceiveErrors, PollErrors    uint64
 	IdleRounds                   uint64 // rounds of the loop that found nothing to do
 	FaultDropped                 uint64 // packets lost on purpose
+	FaultDamaged                 uint64 // packets damaged on purpose
 	CaptureErrors                uint64 // packets missing from the capture, or the error that ended it
 	Paths                        []PathStats
 

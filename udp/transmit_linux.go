@@ -170,6 +170,9 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 	clear(tail[:pad])
 	sum = sum.Payload(tail[:pad])
 	wire.AppendICRC(tail[:pad], sum.Sum())
+	if e.faults.active {
+		e.faults.damage(path, tail)
+	}
 	if e.capture != nil {
 		e.captureSent(packet, segment, head, tail)
 	}

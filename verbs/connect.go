@@ -9,7 +9,7 @@ import (
 )
 
 // ConnParams describe one end of a connection to the other: what the two sides
-// exchange, by package oob or by any other means, before they connect.
+// exchange, by packages cm or oob or by any other means, before they connect.
 type ConnParams struct {
 	Type         QPType
 	Addr         netip.Addr
@@ -79,13 +79,13 @@ func (q *QP) Connect(remote ConnParams) error {
 	if err := remote.Check(); err != nil {
 		return err
 	}
-	if q.kind == UD || remote.Type != q.kind {
-		return fmt.Errorf("%w: a queue pair of type %v cannot connect to one of type %v", ErrParams, q.kind, remote.Type)
-	}
 	if err := q.lock(); err != nil {
 		return err
 	}
 	defer q.device.unlock()
+	if q.kind == UD || remote.Type != q.kind {
+		return fmt.Errorf("%w: a queue pair of type %v cannot connect to one of type %v", ErrParams, q.kind, remote.Type)
+	}
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; Connect needs RESET or INIT", ErrState, s)
 	}
@@ -110,6 +110,24 @@ func (q *QP) attrFor(remote *ConnParams) QPAttr {
 	}
 }
 
+// SetFirstPSN sets the number of the first packet that this end sends, which is
+// drawn at random otherwise. In the connection manager of the specification it
+// is the receiver who chooses. It needs RESET or INIT; a reset draws anew.
+func (q *QP) SetFirstPSN(first PSN) error {
+	if first > wire.PSNMask {
+		return fmt.Errorf("%w: packet number %#x beyond 24 bits", ErrParams, uint32(first))
+	}
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
+		return fmt.Errorf("%w: %v; SetFirstPSN needs RESET or INIT", ErrState, s)
+	}
+	q.firstPSN = first
+	return nil
+}
+
 // Prepare moves a queue pair from RESET to INIT, in which receives can be
 // posted before the peer can send.
 func (q *QP) Prepare() error { return q.Modify(Init, nil) }
@@ -117,13 +135,13 @@ func (q *QP) Prepare() error { return q.Modify(Init, nil) }
 // Activate makes a datagram queue pair ready: from RESET or INIT to RTS. Only
 // datagrams that carry the key are received.
 func (q *QP) Activate(qkey uint32) error {
-	if q.kind != UD {
-		return fmt.Errorf("%w: Activate is for datagrams; use Connect", ErrParams)
-	}
 	if err := q.lock(); err != nil {
 		return err
 	}
 	defer q.device.unlock()
+	if q.kind != UD {
+		return fmt.Errorf("%w: Activate is for datagrams; use Connect", ErrParams)
+	}
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; Activate needs RESET or INIT", ErrState, s)
 	}

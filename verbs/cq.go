@@ -33,6 +33,7 @@ type CQ struct {
 	// solicited is the position, counted like the ring's tail, after the latest
 	// completion that is solicited or failed.
 	solicited atomic.Uint64
+	notify    chan struct{} // under the engine lock; nil: nobody asked for it
 }
 
 const (
@@ -120,6 +121,31 @@ func (c *CQ) wait(ctx context.Context, out []Completion, until Readiness) (int, 
 	}
 }
 
+// Notify is a channel that receives when completions have come, or the queue
+// has overflowed or was closed. Several completions may be told at once, so
+// take all there are. A program that waits on it leaves the engine to its own
+// thread, which suits queues that are seldom used beside others that are often:
+// a thread in Wait would run the engine for all of them.
+func (c *CQ) Notify() <-chan struct{} {
+	c.device.engine.Lock()
+	defer c.device.unlock()
+	if c.notify == nil {
+		c.notify = make(chan struct{}, 1)
+	}
+	if c.Ready() {
+		c.tell()
+	}
+	return c.notify
+}
+
+// tell signals to who listens to Notify; the engine lock is held.
+func (c *CQ) tell() {
+	select {
+	case c.notify <- struct{}{}:
+	default: // nobody asked for it, or was told and has not looked yet
+	}
+}
+
 // Ready says whether Wait has anything to answer. It is what the engine asks
 // while a thread waits.
 func (c *CQ) Ready() bool { return !c.ring.empty() || c.condition.Load() != cqOpen }
@@ -149,6 +175,7 @@ func (c *CQ) closeLocked() {
 	}
 	delete(c.device.cqs, c)
 	c.condition.Store(cqClosed)
+	c.tell()
 	c.device.engine.Wake()
 }
 
@@ -169,6 +196,9 @@ func (c *CQ) push(t *transport.Completion, owner *slots) {
 	if c.waiters.Load() > 0 {
 		c.device.engine.Wake()
 	}
+	if c.notify != nil {
+		c.tell()
+	}
 }
 
 // overflow breaks the queue and every queue pair that uses it.
@@ -180,6 +210,7 @@ func (c *CQ) overflow() {
 			q.failLocked()
 		}
 	}
+	c.tell()
 	c.device.engine.Wake()
 }
 

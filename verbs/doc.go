@@ -12,8 +12,9 @@
 //
 //  1. Register the memory that work requests name; give peers the address and
 //     remote key of what they may reach.
-//  2. Connect a queue pair with the peer's parameters. Package oob exchanges
-//     them over TCP; any other way will do.
+//  2. Connect a queue pair with the peer's parameters. Package cm does it by
+//     address and port, also with peers that are not braid; package oob
+//     exchanges the parameters over TCP; any other way will do.
 //  3. Post work. A post that answers an error has had no effect. One that
 //     answers nil completes exactly once, in posting order, unless it is an
 //     unsignalled send that succeeds.

@@ -15,12 +15,12 @@ type QP struct {
 	pd     *PD
 	device *Device
 	number QPN
-	kind   QPType
 	sendCQ *CQ
 	recvCQ *CQ
 	srq    *SRQ
 
 	// The rest is under the engine lock.
+	kind      QPType
 	transport transport.QP
 	options   QPOptions
 	firstPSN  PSN // of what we send; drawn anew at each reset
@@ -32,6 +32,20 @@ type QP struct {
 
 // CreateQP makes a queue pair, in state RESET.
 func (p *PD) CreateQP(options QPOptions) (*QP, error) {
+	return p.createQP(options, (*Device).freeQPN)
+}
+
+// CreateManagementQP makes queue pair 1, at which peers expect the device's
+// connection manager: a queue pair for datagrams, in state RESET. A device has
+// one, so that the second attempt fails with ErrLimit.
+func (p *PD) CreateManagementQP(options QPOptions) (*QP, error) {
+	options.Type = UD
+	return p.createQP(options, func(*Device) QPN { return managementQPN })
+}
+
+// createQP makes a queue pair under the number that choose answers, which is
+// asked with the lock held.
+func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) {
 	d := p.device
 	o := options.withDefaults(&d.info)
 	if err := p.lock(); err != nil {
@@ -44,7 +58,10 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 	if len(d.qps) >= MaxQPs {
 		return nil, fmt.Errorf("%w: %d queue pairs", ErrLimit, MaxQPs)
 	}
-	number := d.freeQPN()
+	number := choose(d)
+	if d.qps[number] != nil {
+		return nil, fmt.Errorf("%w: queue pair %v exists", ErrLimit, number)
+	}
 	t, err := newTransport(o.Type, o.config(p, number))
 	if err != nil {
 		return nil, err
@@ -52,17 +69,27 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 	q := &QP{
 		pd: p, device: d, number: number, kind: o.Type,
 		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
-		transport: t, options: o, firstPSN: d.randomPSN(),
+		options: o, firstPSN: d.randomPSN(),
 	}
 	q.sendSlots.depth, q.recvSlots.depth = uint32(o.SendDepth), uint32(o.RecvDepth)
-	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
+	if err := q.attach(t); err != nil {
 		return nil, err
+	}
+	d.qps[number] = q
+	return q, nil
+}
+
+// attach enters the state machine in the engine's table.
+func (q *QP) attach(t transport.QP) error {
+	d := q.device
+	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
+		return err
 	}
 	if d.info.Window > 0 {
 		t.SetWindow(min(d.info.Window, transport.MaxTrackingSlots))
 	}
-	d.qps[number] = q
-	return q, nil
+	q.transport = t
+	return nil
 }
 
 // newTransport makes the state machine of a type.
@@ -95,7 +122,11 @@ func (d *Device) randomPSN() PSN { return PSN(d.engine.Random() & wire.PSNMask) 
 func (q *QP) Number() QPN { return q.number }
 
 // Type is the queue pair's type.
-func (q *QP) Type() QPType { return q.kind }
+func (q *QP) Type() QPType {
+	q.device.engine.Lock()
+	defer q.device.unlock()
+	return q.kind
+}
 
 // PD is the queue pair's protection domain.
 func (q *QP) PD() *PD { return q.pd }

@@ -33,7 +33,7 @@ type roomLaw struct {
 
 // belowBraid are the rooms that the tools above the library may build on.
 var belowBraid = []string{
-	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "oob", "cm", "bundle", rootRoom, "internal",
+	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "oob", "cm", "cm/mad", "bundle", rootRoom, "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -55,6 +55,18 @@ var pureDenied = []string{
 	"net", "os", "sync", "context", "log", "syscall", "runtime", "crypto/rand", "io/ioutil", "testing", "C",
 }
 
+// pureLaw is that of a state machine, or of the messages that one speaks.
+func pureLaw(rooms ...string) roomLaw {
+	return roomLaw{
+		rooms:           rooms,
+		core:            true,
+		deniedPackages:  pureDenied,
+		allowedPackages: []string{"net/netip"},
+		deterministic:   true,
+		sequential:      true,
+	}
+}
+
 // law is the architecture: the table of docs/ARCHITECTURE.md in the form that
 // the test enforces.
 var law = map[string]roomLaw{
@@ -66,14 +78,7 @@ var law = map[string]roomLaw{
 		deterministic:   true,
 		sequential:      true,
 	},
-	"transport": {
-		rooms:           []string{"wire", "internal"},
-		core:            true,
-		deniedPackages:  pureDenied,
-		allowedPackages: []string{"net/netip"},
-		deterministic:   true,
-		sequential:      true,
-	},
+	"transport": pureLaw("wire", "internal"),
 	"verbs": {
 		rooms:      []string{"transport", "wire", "internal"},
 		core:       true,
@@ -90,8 +95,13 @@ var law = map[string]roomLaw{
 	},
 
 	"oob":    {rooms: []string{"verbs", "wire", "internal"}},
-	"cm":     {rooms: []string{"verbs", "internal"}},
+	"cm":     {rooms: []string{"verbs", "internal", "cm/mad", "cm/machine"}},
 	"bundle": {rooms: []string{"verbs", "internal"}},
+
+	// The connection manager's messages and its state machine are as pure as
+	// wire and transport, and for the same reason.
+	"cm/mad":     pureLaw(),
+	"cm/machine": pureLaw("cm/mad"),
 
 	// The root package may name udp because it is the default engine.
 	rootRoom: {rooms: []string{"verbs", "bundle", "cm", "udp", "internal"}},

@@ -1,0 +1,199 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/braid-rdma/braid/cm/machine"
+	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Conn is a connection: a queue pair in state RTS, and the conversation that
+// set it up and will end it. When it has ended, for whatever reason, the queue
+// pair is in the error state, so that all that is outstanding completes.
+type Conn struct {
+	manager       *Manager
+	id            mad.CommID // under the manager's lock until the handshake is done
+	local, remote netip.AddrPort
+	private       []byte // of the peer's program
+
+	replied     chan *mad.REP // the active side's answer
+	established chan struct{} // closed when the passive side may send
+	parted      chan struct{} // closed when the farewell is through
+
+	mu      sync.Mutex
+	qp      *verbs.QP
+	err     error
+	done    chan struct{}
+	closing sync.Once
+}
+
+func newConn(m *Manager, local, remote netip.AddrPort) *Conn {
+	return &Conn{
+		manager: m, local: local, remote: remote,
+		replied: make(chan *mad.REP, 1), established: make(chan struct{}),
+		parted: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// QP is the queue pair. The connection owns it: Close closes it.
+func (c *Conn) QP() *verbs.QP {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.qp
+}
+
+// LocalAddr is this side's address; the port is that of the listener, or a
+// number that Dial made up.
+func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
+
+// RemoteAddr is the peer's address.
+func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
+
+// PrivateData is what the peer's program sent with its request or answer. That
+// of a standard peer ends in zeros that it may not have sent.
+func (c *Conn) PrivateData() []byte { return c.private }
+
+// Done is closed when the connection has ended and its queue pair is in the
+// error state.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err is nil while the connection lives; then it wraps ErrClosed,
+// ErrPeerClosed, ErrRejected, or what happened to the device.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Close ends the connection: work that is outstanding is flushed, the peer is
+// told, and the queue pair is closed. It waits for the peer's answer, but not
+// for long. Closing twice is allowed.
+func (c *Conn) Close() error {
+	c.closing.Do(func() {
+		c.finish(ErrClosed)
+		err := c.manager.command(func(core *machine.Machine, now machine.Time) error {
+			return core.Disconnect(now, c.id)
+		})
+		if err == nil {
+			timer := time.NewTimer(closeWait)
+			defer timer.Stop()
+			select {
+			case <-c.parted:
+			case <-timer.C:
+			case <-c.manager.stop:
+			}
+		}
+		c.drop()
+	})
+	return nil
+}
+
+// drop makes the manager forget the connection and closes the queue pair.
+func (c *Conn) drop() {
+	c.manager.forget(c)
+	if q := c.QP(); q != nil {
+		q.Close() // never fails
+	}
+}
+
+// abandon ends a handshake that failed on this side for a reason, and tells the
+// peer. It answers the reason, or what the peer gave as its own if it was
+// faster.
+func (c *Conn) abandon(reason error, rej mad.REJ) error {
+	_ = c.manager.command(func(core *machine.Machine, now machine.Time) error {
+		err := core.Reject(now, c.id, rej)
+		if errors.Is(err, machine.ErrState) {
+			// The handshake has come to its end in this moment.
+			err = core.Disconnect(now, c.id)
+		}
+		return err
+	})
+	c.finish(reason)
+	c.drop()
+	return c.Err()
+}
+
+// hear takes an event of the machine; the manager's lock is held.
+func (c *Conn) hear(e *machine.Event) {
+	switch e.Kind {
+	case machine.Replied:
+		c.replied <- e.REP // the machine raises it once, and there is room for it
+	case machine.Established:
+		close(c.established)
+	case machine.Rejected:
+		c.finish(newRejectError(e.REJ))
+	case machine.TimedOut:
+		c.finish(silence(e.Heard))
+	case machine.Disconnected:
+		if e.Stale {
+			c.finish(fmt.Errorf("%w: it has started anew", ErrPeerClosed))
+		}
+		c.finish(ErrPeerClosed)
+	case machine.Closed:
+		close(c.parted)
+	}
+	if e.Kind >= machine.Rejected {
+		delete(c.manager.conns, c.id)
+	}
+}
+
+// silence is what it means when the time is over.
+func silence(heard bool) error {
+	if heard {
+		return ErrTimeout
+	}
+	return ErrUnreachable
+}
+
+// finish ends the connection once, for the first reason given.
+func (c *Conn) finish(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = reason
+	if c.qp != nil {
+		if err := c.qp.Modify(verbs.Err, nil); err != nil && !errors.Is(err, verbs.ErrClosed) {
+			c.err = errors.Join(reason, err)
+		}
+	}
+	close(c.done)
+}
+
+// adopt gives the connection its queue pair, unless it has ended already.
+func (c *Conn) adopt(q *verbs.QP) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.qp = q
+	return nil
+}
+
+// overdue is the error of a handshake whose context has ended.
+func (c *Conn) overdue(ctx context.Context) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ctx.Err()
+	}
+	c.manager.mu.Lock()
+	heard := c.manager.agent.Machine().Heard(c.id)
+	c.manager.mu.Unlock()
+	return fmt.Errorf("%w: %w", silence(heard), ctx.Err())
+}
+
+// forget takes a connection off the list of those that hear of events.
+func (m *Manager) forget(c *Conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conns[c.id] == c {
+		delete(m.conns, c.id)
+	}
+}

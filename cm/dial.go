@@ -1,0 +1,164 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/braid-rdma/braid/cm/machine"
+	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Dial connects to a peer that listens at an address of the form host:port.
+// The connection may be used when it returns. When the context ends the peer
+// is told, as far as it can be.
+func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, error) {
+	to, err := m.resolve(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(m.device); err != nil {
+		return nil, err
+	}
+	leave, err := m.pass(ctx, to.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("dial %v: %w", to, err)
+	}
+	defer leave()
+	local := netip.AddrPortFrom(m.device.Query().Local, ephemeralPort())
+	q, err := o.PD.CreateQP(o.QP)
+	if err != nil {
+		return nil, fmt.Errorf("cm: %w", err)
+	}
+	req, err := requestFor(q, to, local.Port(), &o)
+	if err != nil {
+		q.Close()
+		return nil, err
+	}
+	c := newConn(m, local, to)
+	c.qp = q
+	err = m.command(func(core *machine.Machine, now machine.Time) (err error) {
+		if c.id, err = core.Connect(now, to.Addr(), req); err == nil {
+			m.conns[c.id] = c
+		}
+		return err
+	})
+	if err != nil {
+		q.Close()
+		return nil, fmt.Errorf("cm: %w", err)
+	}
+	if err := c.await(ctx, &o); err != nil {
+		return nil, fmt.Errorf("dial %v: %w", to, err)
+	}
+	return c, nil
+}
+
+// await waits for the answer to a request, and makes the connection of it.
+func (c *Conn) await(ctx context.Context, o *Options) error {
+	select {
+	case rep := <-c.replied:
+		return c.conclude(rep, o)
+	case <-c.done:
+		err := c.Err()
+		c.drop()
+		return err
+	case <-ctx.Done():
+		return c.abandon(c.overdue(ctx), mad.REJ{Reason: mad.ReasonTimeout})
+	}
+}
+
+// conclude makes the queue pair what the peer grants, and tells it so.
+func (c *Conn) conclude(rep *mad.REP, o *Options) error {
+	data, peer := unpack(rep.PrivateData[:])
+	c.private = data
+	kind := verbs.RC
+	if peer != nil && peer.multiPath {
+		kind = verbs.MP
+	}
+	if err := c.become(kind, rep, peer, o); err != nil {
+		return c.abandon(fmt.Errorf("cm: %w", err), refusalOf(err))
+	}
+	err := c.manager.command(func(core *machine.Machine, now machine.Time) error {
+		return core.Ready(now, c.id, peer != nil)
+	})
+	if err == nil {
+		return nil
+	}
+	// The peer has given up, or the manager was closed, while the queue pair was
+	// made ready.
+	if ended := c.Err(); ended != nil {
+		err = ended
+	}
+	c.drop()
+	return err
+}
+
+// become makes the queue pair one of a kind, and connects it.
+func (c *Conn) become(kind verbs.QPType, rep *mad.REP, peer *terms, o *Options) error {
+	q := c.QP()
+	if kind == verbs.MP && o.QP.Type != verbs.MP {
+		return fmt.Errorf("%w: the peer grants several paths, for which nobody asked", verbs.ErrParams)
+	}
+	if err := q.Retype(kind); err != nil {
+		return err
+	}
+	p := party{
+		addr: c.remote.Addr(), qpn: rep.QPN, psn: rep.PSN, reads: rep.ResponderResources,
+		mtu: q.Params().MTU, terms: peer,
+	}
+	return p.meet(q, o, &c.manager.limits)
+}
+
+// refusalOf is what the peer is told of a failure on this side.
+func refusalOf(err error) mad.REJ {
+	rej := mad.REJ{Reason: mad.ReasonConsumer}
+	switch {
+	case errors.Is(err, errMTU):
+		rej.Reason = mad.ReasonInvalidMTU
+	case errors.Is(err, verbs.ErrParams):
+		rej.Reason = mad.ReasonUnsupported
+	case errors.Is(err, verbs.ErrLimit):
+		rej.Reason = mad.ReasonNoQP
+	}
+	return rej
+}
+
+// resolve finds the address of a peer, of the family that the device has.
+func (m *Manager) resolve(ctx context.Context, address string) (netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil || port == 0 {
+		return netip.AddrPort{}, fmt.Errorf("%w: port %q", ErrAddress, service)
+	}
+	wants4 := m.device.Query().Local.Is4()
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr = addr.Unmap(); addr.Is4() != wants4 {
+			return netip.AddrPort{}, fmt.Errorf("%w: %v is of another family than the device", ErrUnreachable, addr)
+		}
+		return netip.AddrPortFrom(addr, uint16(port)), nil
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	for _, addr := range addrs {
+		if addr = addr.Unmap(); addr.Is4() == wants4 {
+			return netip.AddrPortFrom(addr, uint16(port)), nil
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("%w: no address of %s is of the device's family", ErrUnreachable, host)
+}
+
+// ephemeralPort is the port that a dialing side calls its own. It is told to
+// the peer's program and means nothing else.
+func ephemeralPort() uint16 { return uint16(firstEphemeral + rand.IntN(1<<16-firstEphemeral)) }
+
+const firstEphemeral = 49152

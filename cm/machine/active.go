@@ -1,0 +1,95 @@
+package machine
+
+import (
+	"net/netip"
+
+	"github.com/braid-rdma/braid/cm/mad"
+)
+
+// Connect asks a peer for a connection. The request says all but what is the
+// machine's business: identifiers, times and retries of the manager.
+func (m *Machine) Connect(now Time, peer netip.Addr, req mad.REQ) (mad.CommID, error) {
+	if len(m.conns) >= m.cfg.MaxConns {
+		return 0, ErrLimit
+	}
+	c := m.open(peer, reqSent)
+	c.tid = mad.TransactionID(m.cfg.Rand.Uint64())
+	req.LocalID, req.LocalGUID = c.local, m.cfg.GUID
+	req.RemoteTimeout, req.LocalTimeout, req.MaxCMRetries = statedTimeout, statedTimeout, statedRetries
+	m.enter(now, c, reqSent, m.cfg.ConnectTimeout)
+	m.transmit(now, c, &req)
+	return c.local, nil
+}
+
+// handleREP takes the peer's grant. If nobody asked for it, or nobody does any
+// longer, the peer is told, so that it need not wait for the RTU.
+func (m *Machine) handleREP(now Time, from netip.Addr, msg *mad.REP, tid mad.TransactionID) {
+	c := m.find(from, msg.RemoteID, msg.LocalID)
+	if c == nil {
+		rej := &mad.REJ{LocalID: msg.RemoteID, RemoteID: msg.LocalID, Subject: mad.SubjectREP, Reason: mad.ReasonInvalidCommID}
+		m.emit(from, mad.Append(nil, rej, tid))
+		return
+	}
+	switch c.state {
+	case reqSent:
+		if m.byQP[qpKey{c.peer, msg.QPN}] != nil {
+			m.rejectStale(now, c, msg)
+			return
+		}
+		m.learn(c, msg.LocalID, msg.QPN)
+		c.tid = tid
+		m.enter(now, c, repReceived, m.cfg.AcceptTimeout)
+		m.raise(c, Event{Kind: Replied, REP: msg})
+	case repReceived:
+		m.counters.Duplicates++
+		m.answer(c, m.delay(c, mad.SubjectREP), tid)
+	case established:
+		// The peer has not heard our RTU.
+		m.counters.Duplicates++
+		m.answer(c, &mad.RTU{LocalID: c.local, RemoteID: c.remote}, tid)
+	default:
+		m.counters.Duplicates++
+	}
+}
+
+// rejectStale refuses a grant from a queue pair that another connection holds:
+// the peer has forgotten that one.
+func (m *Machine) rejectStale(now Time, c *conn, msg *mad.REP) {
+	old := m.byQP[qpKey{c.peer, msg.QPN}]
+	m.counters.StaleRefused++
+	c.remote = msg.LocalID
+	rej := mad.REJ{Subject: mad.SubjectREP, Reason: mad.ReasonStale}
+	m.refuse(c, rej)
+	m.raise(c, Event{Kind: Rejected, REJ: &rej})
+	m.forget(now, c)
+	m.endStale(now, old)
+}
+
+// Ready tells the peer that this side's queue pair is ready, after Replied.
+// With confirm the RTU is repeated until the peer acknowledges it; a peer that
+// was not asked to, never does.
+func (m *Machine) Ready(now Time, id mad.CommID, confirm bool) error {
+	c := m.conns[id]
+	if c == nil {
+		return ErrUnknown
+	}
+	if c.state != repReceived {
+		return ErrState
+	}
+	rtu := &mad.RTU{LocalID: c.local, RemoteID: c.remote}
+	if !confirm {
+		m.enter(now, c, established, Never)
+		m.answer(c, rtu, c.tid)
+		return nil
+	}
+	c.confirm = true
+	m.enter(now, c, established, m.cfg.ReadyTimeout)
+	m.transmit(now, c, rtu)
+	return nil
+}
+
+// delay is the message by which we ask for patience: the program has a request
+// or a reply before it.
+func (m *Machine) delay(c *conn, s mad.Subject) *mad.MRA {
+	return &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: s, ServiceTimeout: patience}
+}

@@ -1,0 +1,153 @@
+package machine
+
+import (
+	"net/netip"
+
+	"github.com/braid-rdma/braid/cm/mad"
+)
+
+// state of a connection.
+type state uint8
+
+const (
+	reqSent     state = iota // active: waits for the REP
+	repReceived              // active: waits for the program
+	reqReceived              // passive: waits for the program
+	repSent                  // passive: waits for the RTU
+	established
+	dreqSent // waits for the DREP
+	timeWait // has ended, and answers what comes late
+)
+
+// conn is one connection.
+type conn struct {
+	local, remote mad.CommID // remote is zero until it is known
+	peer          netip.Addr
+	remoteQPN     uint32
+	tid           mad.TransactionID
+	state         state
+	number        uint64 // counts connections, to break ties
+	listener      *listener
+
+	// message is what is repeated until the peer answers; nil: nothing.
+	message  []byte
+	wait     Time // the present interval of repetition
+	repeatAt Time
+	endAt    Time // when the state ends by itself
+	deadline Time // the earlier of the two
+	place    int  // in the heap of deadlines
+
+	// The account with a peer whose address is not proven, in datagrams.
+	received, sent int
+	proven         bool
+
+	heard   bool // the peer has said something
+	confirm bool // both sides want the RTU acknowledged
+}
+
+// halfOpen says whether a peer's request holds the connection open.
+func (c *conn) halfOpen() bool { return c.state == reqReceived || c.state == repSent }
+
+// peerKey finds the connection of a REQ that came before.
+type peerKey struct {
+	peer   netip.Addr
+	remote mad.CommID
+}
+
+// qpKey finds the connection that holds a peer's queue pair.
+type qpKey struct {
+	peer netip.Addr
+	qpn  uint32
+}
+
+// open makes a connection under a fresh identifier.
+func (m *Machine) open(peer netip.Addr, s state) *conn {
+	c := &conn{peer: peer, state: s, number: m.opened, repeatAt: Never, endAt: Never, place: noPlace}
+	m.opened++
+	for c.local == 0 || m.conns[c.local] != nil {
+		c.local = mad.CommID(m.cfg.Rand.Uint32())
+	}
+	m.conns[c.local] = c
+	return c
+}
+
+// learn notes the peer's identifier and queue pair.
+func (m *Machine) learn(c *conn, remote mad.CommID, qpn uint32) {
+	c.remote, c.remoteQPN = remote, qpn
+	m.byPeer[peerKey{c.peer, remote}] = c
+	m.byQP[qpKey{c.peer, qpn}] = c
+}
+
+// enter moves a connection to a state that ends by itself after some time.
+// Nothing is repeated in it unless the caller says so.
+func (m *Machine) enter(now Time, c *conn, s state, life Time) {
+	if c.halfOpen() {
+		m.halfOpen--
+	}
+	if c.state == reqReceived && c.listener != nil {
+		c.listener.waiting--
+	}
+	c.state = s
+	if c.halfOpen() {
+		m.halfOpen++
+	}
+	c.message, c.repeatAt, c.endAt = nil, Never, Never
+	if life != Never {
+		c.endAt = now + life
+	}
+	m.schedule(c)
+}
+
+// forget ends a connection without a trace.
+func (m *Machine) forget(now Time, c *conn) {
+	m.enter(now, c, timeWait, Never)
+	delete(m.conns, c.local)
+	if k := (peerKey{c.peer, c.remote}); m.byPeer[k] == c {
+		delete(m.byPeer, k)
+	}
+	m.releaseQP(c)
+}
+
+// releaseQP lets the peer use its queue pair for another connection.
+func (m *Machine) releaseQP(c *conn) {
+	if k := (qpKey{c.peer, c.remoteQPN}); m.byQP[k] == c {
+		delete(m.byQP, k)
+	}
+}
+
+// finish ends a connection in good order.
+func (m *Machine) finish(now Time, c *conn) {
+	m.enter(now, c, timeWait, m.cfg.TimeWait)
+}
+
+// transmit sends a message that is repeated until something stops it.
+func (m *Machine) transmit(now Time, c *conn, msg mad.Message) {
+	c.message, c.wait = mad.Append(nil, msg, c.tid), m.cfg.FirstRetry
+	m.send(c, c.message)
+	m.waitForAnswer(now, c)
+}
+
+// resend sends the connection's message once more. One answer to an unproven
+// address is kept back for the refusal that ends the attempt.
+func (m *Machine) resend(c *conn) {
+	if c.halfOpen() && !c.proven && c.sent+1 >= amplification*c.received {
+		m.counters.Withheld++
+		return
+	}
+	m.counters.Retransmits++
+	m.send(c, c.message)
+}
+
+// answer sends a message that is not repeated.
+func (m *Machine) answer(c *conn, msg mad.Message, tid mad.TransactionID) {
+	m.send(c, mad.Append(nil, msg, tid))
+}
+
+func (m *Machine) send(c *conn, b []byte) {
+	if c.halfOpen() && !c.proven && c.sent >= amplification*c.received {
+		m.counters.Withheld++
+		return
+	}
+	c.sent++
+	m.emit(c.peer, b)
+}

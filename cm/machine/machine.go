@@ -1,0 +1,92 @@
+package machine
+
+import (
+	"net/netip"
+
+	"github.com/braid-rdma/braid/cm/mad"
+)
+
+// Machine is the connection manager of one device.
+type Machine struct {
+	cfg       Config
+	listeners map[mad.ServiceID]*listener
+	conns     map[mad.CommID]*conn // by this side's identifier
+	byPeer    map[peerKey]*conn
+	byQP      map[qpKey]*conn
+	opened    uint64 // connections ever
+	halfOpen  int
+	timers    deadlines
+	outbox    fifo[datagram]
+	events    fifo[Event]
+	counters  Counters
+}
+
+// listener takes the requests for a service.
+type listener struct {
+	backlog, waiting int
+}
+
+type datagram struct {
+	to    netip.Addr
+	bytes []byte
+}
+
+// New makes a machine without connections.
+func New(cfg Config) *Machine {
+	return &Machine{
+		cfg:       cfg.withDefaults(),
+		listeners: make(map[mad.ServiceID]*listener),
+		conns:     make(map[mad.CommID]*conn),
+		byPeer:    make(map[peerKey]*conn),
+		byQP:      make(map[qpKey]*conn),
+	}
+}
+
+// Listen lets peers ask for connections to a service. At most backlog requests
+// wait for the program; further ones are not answered.
+func (m *Machine) Listen(s mad.ServiceID, backlog int) error {
+	if m.listeners[s] != nil {
+		return ErrInUse
+	}
+	m.listeners[s] = &listener{backlog: backlog}
+	return nil
+}
+
+// Unlisten ends Listen. Requests that wait for the program still do.
+func (m *Machine) Unlisten(s mad.ServiceID) { delete(m.listeners, s) }
+
+// PollSend yields the next datagram and where it goes: from queue pair 1 to
+// queue pair 1. The bytes are not changed later.
+func (m *Machine) PollSend() (to netip.Addr, b []byte, ok bool) {
+	d, ok := m.outbox.pop()
+	return d.to, d.bytes, ok
+}
+
+// PollEvent yields the next event.
+func (m *Machine) PollEvent() (Event, bool) { return m.events.pop() }
+
+// Counters are what the machine has seen so far.
+func (m *Machine) Counters() Counters { return m.counters }
+
+// Len is the number of connections, those in time wait included.
+func (m *Machine) Len() int { return len(m.conns) }
+
+// HalfOpen is the number of connections that peers asked for and that are not
+// established.
+func (m *Machine) HalfOpen() int { return m.halfOpen }
+
+// Heard says whether the peer of a connection has said anything yet.
+func (m *Machine) Heard(id mad.CommID) bool {
+	c := m.conns[id]
+	return c != nil && c.heard
+}
+
+func (m *Machine) emit(to netip.Addr, b []byte) {
+	m.counters.Sent++
+	m.outbox.push(datagram{to, b})
+}
+
+func (m *Machine) raise(c *conn, e Event) {
+	e.ID, e.Peer = c.local, c.peer
+	m.events.push(e)
+}

@@ -1,0 +1,235 @@
+package machine
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/braid-rdma/braid/cm/mad"
+)
+
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		name string
+		req  mad.REQ
+		want string
+	}{
+		{"nobody listens", mad.REQ{Service: service + 1, QPN: 0x11}, "REJ 8"},
+		{"unreliable connection", mad.REQ{Service: service, QPN: 0x11, Transport: mad.TransportUC}, "REJ 9"},
+	}
+	for _, test := range tests {
+		p := newPair(t)
+		_, err := p.a.m.Connect(p.now, p.b.addr, test.req)
+		p.must(err)
+		p.b.take(p.a.sent("asks", "REQ"))
+		p.a.take(p.b.sent(test.name, test.want))
+		p.a.happened(test.name, Rejected)
+		p.b.happened("the program is not asked")
+		p.empty()
+	}
+}
+
+// TestProgramRefuses: the program's words reach the peer, from either side.
+func TestProgramRefuses(t *testing.T) {
+	rej := mad.REJ{Reason: mad.ReasonConsumer, PrivateData: [148]byte{'n', 'o'}}
+	check := func(e *end) {
+		t.Helper()
+		if got := e.last.REJ; got.Reason != mad.ReasonConsumer || string(got.PrivateData[:2]) != "no" {
+			t.Errorf("%+v", got)
+		}
+	}
+	p := newPair(t)
+	p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Reject(p.now, p.b.last.ID, rej))
+	p.a.take(p.b.sent("refuses", "REJ 28"))
+	p.a.happened("refused", Rejected)
+	check(p.a)
+	p.empty()
+
+	p.a.connect(p.b, 0x12)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x22}, false))
+	p.a.take(p.b.sent("grants", "REP"))
+	p.a.happened("granted", Replied)
+	p.must(p.a.m.Reject(p.now, p.a.last.ID, rej))
+	p.b.take(p.a.sent("refuses", "REJ 28"))
+	p.b.happened("refused", Rejected)
+	check(p.b)
+	p.empty()
+}
+
+// TestWithdrawal: who gives up before any answer is understood all the same,
+// and a grant that crosses on the way is refused.
+func TestWithdrawal(t *testing.T) {
+	p := newPair(t)
+	id := p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x22}, false))
+	rep := p.b.sent("grants", "REP")
+	p.must(p.a.m.Reject(p.now, id, mad.REJ{Reason: mad.ReasonConsumer}))
+	lost := p.a.sent("withdraws", "REJ 4")
+	p.a.take(rep)
+	p.b.take(p.a.sent("nobody asks any longer", "REJ 6"))
+	p.b.happened("refused", Rejected)
+	p.b.take(lost)
+	p.b.happened("over already")
+	p.empty()
+
+	id = p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.a.m.Reject(p.now, id, mad.REJ{}))
+	p.b.take(p.a.sent("withdraws", "REJ 4"))
+	p.b.happened("withdrawn", Rejected)
+	p.empty()
+}
+
+func TestSilentPeer(t *testing.T) {
+	p := newPair(t)
+	p.a.connect(p.b, 0x11)
+	p.advance(20 * Second)
+	for n := 0; ; n++ {
+		_, b, ok := p.a.m.PollSend()
+		if !ok {
+			t.Fatalf("gave up without a word after %d requests", n)
+		}
+		if describe(b) == "REJ 4" {
+			if n < 25 || n > 45 {
+				t.Errorf("asked %d times in 15 s", n)
+			}
+			break
+		}
+	}
+	p.a.happened("nobody is there", TimedOut)
+	if p.a.last.Heard {
+		t.Error("claims to have heard of a peer that is silent")
+	}
+	p.empty()
+}
+
+// TestHalfOpenIsFreed: peers that die in the middle cost neither side more than
+// time.
+func TestHalfOpenIsFreed(t *testing.T) {
+	p := newPair(t)
+	p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{}, false))
+	p.b.sent("grants", "REP")
+	p.advance(31 * Second)
+	p.b.sent("as much as an unproven peer may get", "REP", "REJ 4")
+	p.b.happened("peer died", TimedOut)
+	if p.b.m.HalfOpen() != 0 || p.b.m.Len() != 0 {
+		t.Errorf("%d half open", p.b.m.HalfOpen())
+	}
+
+	p = newPair(t)
+	p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.advance(31 * Second)
+	p.b.sent("the program does not answer", "REJ 4")
+	p.b.happened("nor will it be allowed to", TimedOut)
+
+	p = newPair(t)
+	p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{}, false))
+	p.a.take(p.b.sent("grants", "REP"))
+	p.a.happened("granted", Replied)
+	p.advance(31 * Second)
+	p.a.sent("the program does not answer", "REJ 4")
+	p.a.happened("nor will it be allowed to", TimedOut)
+}
+
+// TestPeerDies: a farewell to a peer that is gone ends all the same.
+func TestPeerDies(t *testing.T) {
+	p := newPair(t)
+	p.establish(false)
+	p.must(p.a.m.Disconnect(p.now, p.a.last.ID))
+	p.advance(7 * Second)
+	p.a.happened("through, without an answer", Closed)
+	if p.a.m.Len() != 0 {
+		t.Error("something is left of the connection")
+	}
+	// The peer comes back without its memory.
+	p.b.m = p.newEnd(2).m
+	p.must(p.b.m.Listen(service, 4))
+	p.a.sent("in vain", slices.Repeat([]string{"DREQ"}, 13)...)
+	p.establish(false)
+}
+
+// TestStale: a peer that asks anew from the queue pair of a connection has lost
+// that connection.
+func TestStale(t *testing.T) {
+	p := newPair(t)
+	p.establish(false)
+	p.a.m = p.newEnd(9).m // restarted at the same address
+	p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("the old connection is over", Disconnected)
+	if !p.b.last.Stale {
+		t.Error("the reason is not told")
+	}
+	p.a.take(p.b.sent("refuses the new", "REJ 10"))
+	p.a.happened("refused", Rejected)
+	p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks again", "REQ"))
+	p.b.happened("now it is free", Requested)
+
+	// The same, seen from the side that asks: the grant comes from a queue pair
+	// that is held.
+	p = newPair(t)
+	p.establish(false)
+	p.b.m = p.newEnd(9).m
+	p.must(p.b.m.Listen(service, 4))
+	p.a.connect(p.b, 0x12)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x22}, false))
+	p.a.take(p.b.sent("grants", "REP"))
+	p.a.happened("both are over", Rejected, Disconnected)
+	p.b.take(p.a.sent("refuses", "REJ 10"))
+	p.b.happened("refused", Rejected)
+}
+
+// TestLimits: what is beyond a limit is not answered, and the peer's
+// repetitions get through when there is room again.
+func TestLimits(t *testing.T) {
+	p := newPair(t)
+	var ids []mad.CommID
+	for i := range uint32(5) {
+		p.a.connect(p.b, 0x11+i)
+	}
+	p.b.take(p.a.sent("five ask", "REQ", "REQ", "REQ", "REQ", "REQ"))
+	for range 4 {
+		e, _ := p.b.m.PollEvent()
+		ids = append(ids, e.ID)
+	}
+	p.b.happened("four are heard")
+	p.b.sent("the fifth is not answered")
+	p.must(p.b.m.Reject(p.now, ids[0], mad.REJ{Reason: mad.ReasonNoResources}))
+	p.a.take(p.b.sent("room for one", "REJ 3"))
+	p.a.happened("refused", Rejected)
+	p.advance(110 * Millisecond)
+	p.b.take(p.a.sent("the others ask again", "REQ", "REQ", "REQ", "REQ"))
+	p.b.happened("the fifth is heard", Requested)
+	if got := p.b.m.Counters().Overloaded; got != 1 {
+		t.Errorf("%d requests dropped", got)
+	}
+
+	p = newPair(t, func(c *Config) { c.MaxConns, c.MaxHalfOpen = 3, 2 })
+	for i := range uint32(3) {
+		p.a.connect(p.b, 0x11+i)
+	}
+	if _, err := p.a.m.Connect(p.now, p.b.addr, mad.REQ{}); !errors.Is(err, ErrLimit) {
+		t.Errorf("a fourth connection: %v", err)
+	}
+	p.b.take(p.a.sent("three ask", "REQ", "REQ", "REQ"))
+	p.b.happened("two may be half open", Requested, Requested)
+}

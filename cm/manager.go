@@ -1,0 +1,170 @@
+package cm
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/braid-rdma/braid/cm/machine"
+	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Manager makes and takes connections for a device. A device has one, since it
+// has one queue pair 1. Its methods may be called from any thread.
+type Manager struct {
+	device  *verbs.Device
+	limits  verbs.Limits
+	backlog int
+	poke    chan struct{} // the loop's timer is too late
+	stop    chan struct{}
+	loop    sync.WaitGroup
+
+	mu        sync.Mutex
+	agent     *Agent
+	conns     map[mad.CommID]*Conn
+	listeners map[uint16]*Listener
+	gates     map[netip.Addr]*gate
+	armed     machine.Time // when the loop runs next by itself
+	closed    bool
+}
+
+// New makes the manager of a device.
+func New(d *verbs.Device, cfg Config) (*Manager, error) {
+	agent, err := NewAgent(d, cfg.Machine)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Backlog == 0 {
+		cfg.Backlog = defaultBacklog
+	}
+	m := &Manager{
+		device: d, limits: d.Query().Limits, backlog: cfg.Backlog, agent: agent,
+		poke: make(chan struct{}, 1), stop: make(chan struct{}),
+		conns: make(map[mad.CommID]*Conn), listeners: make(map[uint16]*Listener),
+		gates: make(map[netip.Addr]*gate), armed: machine.Never,
+	}
+	m.loop.Go(m.run)
+	return m, nil
+}
+
+// Device is the device of the manager.
+func (m *Manager) Device() *verbs.Device { return m.device }
+
+// Counters tell what the manager has seen.
+func (m *Manager) Counters() machine.Counters {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.agent.Machine().Counters()
+}
+
+// Close ends all connections and listeners. Peers are told once, and not waited
+// for. Closing twice is allowed.
+func (m *Manager) Close() error {
+	m.shut(ErrClosed)
+	m.loop.Wait()
+	return nil
+}
+
+// shut ends everything, once, for a reason.
+func (m *Manager) shut(reason error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	m.closed = true
+	close(m.stop)
+	for _, port := range slices.Sorted(maps.Keys(m.listeners)) {
+		m.unlisten(m.listeners[port])
+	}
+	core, now := m.agent.Machine(), m.agent.Now()
+	for _, id := range slices.Sorted(maps.Keys(m.conns)) {
+		if core.Disconnect(now, id) != nil {
+			_ = core.Reject(now, id, mad.REJ{Reason: mad.ReasonConsumer})
+		}
+		m.conns[id].finish(reason)
+	}
+	m.agent.Flush()
+	m.agent.Close()
+}
+
+// run is the loop: it waits for datagrams and times, and lets the agent act.
+func (m *Manager) run() {
+	notify := m.agent.Notify()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		wait, err := m.turn()
+		if err != nil {
+			m.shut(err)
+			return
+		}
+		timer.Reset(wait)
+		select {
+		case <-notify:
+		case <-timer.C:
+		case <-m.poke:
+		case <-m.stop:
+			return
+		}
+	}
+}
+
+// turn lets the agent act, and answers for how long there is nothing to do.
+func (m *Manager) turn() (time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return 0, ErrClosed
+	}
+	if _, err := m.agent.Step(); err != nil {
+		return 0, err
+	}
+	m.dispatch()
+	m.armed = m.agent.Machine().Timeout()
+	if m.armed == machine.Never {
+		return time.Hour, nil
+	}
+	return max(0, time.Duration(m.armed-m.agent.Now())), nil
+}
+
+// command runs a command on the machine, and sends and tells what it led to.
+func (m *Manager) command(f func(core *machine.Machine, now machine.Time) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	core := m.agent.Machine()
+	err := f(core, m.agent.Now())
+	m.dispatch()
+	if core.Timeout() < m.armed {
+		m.armed = core.Timeout()
+		select {
+		case m.poke <- struct{}{}:
+		default:
+		}
+	}
+	return err
+}
+
+// dispatch tells connections and listeners what happened, and sends what they
+// answer.
+func (m *Manager) dispatch() {
+	for {
+		e, ok := m.agent.Machine().PollEvent()
+		if !ok {
+			break
+		}
+		switch c := m.conns[e.ID]; {
+		case c != nil:
+			c.hear(&e)
+		case e.Kind == machine.Requested:
+			m.request(&e)
+		}
+	}
+	m.agent.Flush()
+}

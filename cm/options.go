@@ -1,0 +1,69 @@
+package cm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braid-rdma/braid/cm/machine"
+	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Room for the program's private data.
+const (
+	// MaxDialData is what Dial can send to a peer of either kind. An RC queue
+	// pair may send MaxStandardData, as other RDMA programs do.
+	MaxDialData     = programLen - termsLen
+	MaxStandardData = programLen
+	// MaxAcceptData is what Accept can answer to a braid peer; a standard peer
+	// may be told sixteen bytes more.
+	MaxAcceptData = mad.REPPrivateLen - termsLen
+	// MaxRejectData is what Reject can say.
+	MaxRejectData = mad.REJPrivateLen
+)
+
+const (
+	// defaultBacklog is how many requests wait for a listener's program. It is
+	// large because a storm of connections is what a restart of many clients
+	// looks like, and a waiting request costs about a kilobyte.
+	defaultBacklog = 4096
+	// closeWait bounds the time that Conn.Close waits for the peer's answer. The
+	// farewell is repeated for longer, behind the program's back.
+	closeWait = time.Second
+)
+
+// Config of a manager; the zero value is the default.
+type Config struct {
+	// Machine has the times and limits of the conversation.
+	Machine machine.Config
+	// Backlog is how many requests may wait for the program of a listener;
+	// default 4096.
+	Backlog int
+}
+
+// Options say how a connection is made.
+type Options struct {
+	// PD is where the queue pair is made; required.
+	PD *verbs.PD
+	// QP are the options of the queue pair. Type MP asks for several paths and
+	// takes one (RC) where the peer does not speak MP or does not want it.
+	QP verbs.QPOptions
+	// PrivateData goes to the peer's program with the request or its answer.
+	PrivateData []byte
+	// Prepare, if set, is called with the queue pair in state INIT: the place to
+	// post receives, because the peer may send as soon as it is connected.
+	Prepare func(*verbs.QP) error
+}
+
+// check refuses what would fail only after the peer was bothered.
+func (o *Options) check(d *verbs.Device) error {
+	switch {
+	case o.PD == nil:
+		return fmt.Errorf("%w: no protection domain", ErrOptions)
+	case o.PD.Device() != d:
+		return fmt.Errorf("%w: the protection domain is of another device", ErrOptions)
+	case o.QP.Type != verbs.RC && o.QP.Type != verbs.MP:
+		return fmt.Errorf("%w: queue pairs of type %v are not connected", ErrOptions, o.QP.Type)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/braid-rdma/braid/cm/machine"
+	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// errPeer marks what is wrong with a peer's request or answer.
+var errPeer = errors.New("the peer's parameters do not fit")
+
+// Request is a peer's wish for a connection. Accept or Reject it; a request
+// that gets neither is refused after a while.
+type Request struct {
+	conn  *Conn
+	req   *mad.REQ
+	terms *terms // nil: a standard peer
+
+	answered atomic.Bool
+}
+
+// RemoteAddr is the peer's address; the port is what the peer calls its own.
+func (r *Request) RemoteAddr() netip.AddrPort { return r.conn.remote }
+
+// PrivateData is what the peer's program sent. That of a standard peer ends in
+// zeros that it may not have sent.
+func (r *Request) PrivateData() []byte { return r.conn.private }
+
+// MultiPath says whether the peer wants a multi-path queue pair.
+func (r *Request) MultiPath() bool { return r.terms != nil && r.terms.multiPath }
+
+// Accept grants the request, and waits until the peer is ready.
+func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
+	if r.answered.Swap(true) {
+		return nil, ErrAnswered
+	}
+	c := r.conn
+	if err := r.grant(&o); err != nil {
+		err = c.abandon(err, refusalOf(err))
+		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
+	}
+	select {
+	case <-c.established:
+		return c, nil
+	case <-c.done:
+		err := c.Err()
+		c.drop()
+		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
+	case <-ctx.Done():
+		err := c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
+		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
+	}
+}
+
+// grant makes a queue pair ready for the peer and answers it.
+func (r *Request) grant(o *Options) error {
+	c := r.conn
+	if err := o.check(c.manager.device); err != nil {
+		return err
+	}
+	options := o.QP
+	if !r.MultiPath() {
+		options.Type = verbs.RC
+	}
+	q, err := o.PD.CreateQP(options)
+	if err != nil {
+		return fmt.Errorf("cm: %w", err)
+	}
+	if err := c.adopt(q); err != nil {
+		q.Close()
+		return err
+	}
+	mtu := r.req.MTU.Bytes()
+	if r.terms == nil && (mtu == 0 || mtu > q.Params().MTU) {
+		return fmt.Errorf("%w: path MTU %d, at most %d here", errMTU, mtu, q.Params().MTU)
+	}
+	// The answer is made first, because it announces what meet changes.
+	rep, err := replyFor(q, r.req, o, r.terms)
+	if err != nil {
+		return err
+	}
+	p := party{
+		addr: c.remote.Addr(), qpn: r.req.QPN, psn: r.req.PSN, reads: r.req.ResponderResources,
+		mtu: mtu, terms: r.terms,
+	}
+	if err := p.meet(q, o, &c.manager.limits); err != nil {
+		return fmt.Errorf("cm: %w", err)
+	}
+	return c.manager.command(func(core *machine.Machine, now machine.Time) error {
+		return core.Accept(now, c.id, rep, r.terms != nil)
+	})
+}
+
+// errMTU is a standard peer's path MTU that the device does not have.
+var errMTU = fmt.Errorf("%w: path MTU", errPeer)
+
+// Reject refuses the request; data goes to the peer's program.
+func (r *Request) Reject(data []byte) error {
+	rej := mad.REJ{Reason: mad.ReasonConsumer}
+	if len(data) > len(rej.PrivateData) {
+		return fmt.Errorf("%w: %d bytes of at most %d", ErrPrivateData, len(data), len(rej.PrivateData))
+	}
+	if r.answered.Swap(true) {
+		return ErrAnswered
+	}
+	copy(rej.PrivateData[:], data)
+	// A peer that has given up meanwhile wants no answer.
+	_ = r.conn.abandon(ErrClosed, rej)
+	return nil
+}

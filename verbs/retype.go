@@ -1,0 +1,41 @@
+package verbs
+
+import "fmt"
+
+// Retype makes an RC queue pair of an MP one, or the reverse, while it is in
+// RESET. It keeps its number, the packet number of its first packet, its queues
+// and its options, as far as the new type has a use for them; so a connection
+// manager can name a queue pair to a peer before it knows what the peer speaks.
+func (q *QP) Retype(kind QPType) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if kind == UD || q.kind == UD {
+		return fmt.Errorf("%w: datagrams and connections are not made of each other", ErrParams)
+	}
+	if s := q.transport.State(); s != Reset {
+		return fmt.Errorf("%w: %v; Retype needs RESET", ErrState, s)
+	}
+	if kind == q.kind {
+		return nil
+	}
+	o, d := q.options, q.device
+	o.Type, o.Conn.Paths = kind, 1
+	if kind == MP {
+		o.Conn.Paths = d.info.Paths
+	}
+	t, err := newTransport(kind, o.config(q.pd, q.number))
+	if err != nil {
+		return err
+	}
+	old := q.transport
+	d.engine.Detach(old)
+	if err := q.attach(t); err != nil {
+		// The number was free a moment ago, so the old one fits in its place.
+		_ = q.attach(old)
+		return err
+	}
+	q.kind, q.options = kind, o
+	return nil
+}

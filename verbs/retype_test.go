@@ -1,0 +1,55 @@
+package verbs_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/braid-rdma/braid/internal/loopnet"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// TestRetype: a queue pair that was made for several paths connects to one that
+// has a single path, under the number and packet number that it had.
+func TestRetype(t *testing.T) {
+	n := loopnet.New(loopnet.Options{})
+	for _, test := range []struct{ from, to verbs.QPType }{{verbs.MP, verbs.RC}, {verbs.RC, verbs.MP}, {verbs.MP, verbs.MP}} {
+		a, b := newManagementEnd(t, n), newManagementEnd(t, n)
+		qa, err := a.pd.CreateQP(verbs.QPOptions{Type: test.from, SendCQ: a.cq})
+		must(t, err)
+		qb, err := b.pd.CreateQP(verbs.QPOptions{Type: test.to, SendCQ: b.cq})
+		must(t, err)
+		before := qa.Params()
+		must(t, qa.Retype(test.to))
+		after := qa.Params()
+		if after.QPN != before.QPN || after.PSN != before.PSN || after.Type != test.to || qa.Type() != test.to {
+			t.Errorf("%+v has become %+v", before, after)
+		}
+		// As connection managers do: each end sends from the number that the other
+		// has announced.
+		must(t, qa.SetFirstPSN(0xfffffe))
+		after = qa.Params()
+		must(t, qb.Connect(after))
+		must(t, qa.Connect(qb.Params()))
+		mr, err := b.pd.AllocMemory(64, verbs.LocalWrite|verbs.RemoteWrite)
+		must(t, err)
+		must(t, qa.PostSend(&verbs.SendWR{
+			Op: verbs.OpWrite, Flags: verbs.Signaled, Inline: []byte("as another"), RemoteAddr: mr.Addr(), RKey: mr.RKey(),
+		}))
+		var c [1]verbs.Completion
+		if _, err := a.cq.Wait(t.Context(), c[:]); err != nil || c[0].Err() != nil {
+			t.Errorf("%v, %v", err, c[0].Err())
+		}
+		if err := qa.Retype(test.from); !errors.Is(err, verbs.ErrState) {
+			t.Errorf("while connected: %v", err)
+		}
+		if err := qa.SetFirstPSN(1); !errors.Is(err, verbs.ErrState) {
+			t.Errorf("while connected: %v", err)
+		}
+		if err := qa.SetFirstPSN(1 << 24); !errors.Is(err, verbs.ErrParams) {
+			t.Errorf("25 bits: %v", err)
+		}
+		if err := a.qp.Retype(verbs.RC); !errors.Is(err, verbs.ErrParams) {
+			t.Errorf("of datagrams: %v", err)
+		}
+	}
+}
