@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +91,7 @@ var (
 	bootOnce sync.Once
 	booted   *machine.Machine
 	errBoot  error
+	users    sync.Map // tests that have asked for the machine, each of which shows its console once
 )
 
 // guest is the machine that all tests share. A host that cannot run it skips
@@ -104,20 +106,27 @@ func guest(t *testing.T) *machine.Machine {
 	}
 	bootOnce.Do(func() {
 		booted, errBoot = machine.Boot(context.Background(), machine.Config{
-			Dir: os.Getenv(imageVariable), Tap: tapName, MTU: linkMTU,
+			Dir: os.Getenv(imageVariable), Tap: tapName, MTU: linkMTU, Processors: processors(),
 			Host: netip.PrefixFrom(hostAddr, 24), Guest: netip.PrefixFrom(guestAddr, 24),
 		})
 	})
 	if errBoot != nil {
 		t.Fatal(errBoot)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the machine's console:\n%s", booted.Console())
-		}
-	})
+	if _, asked := users.LoadOrStore(t, true); !asked {
+		t.Cleanup(func() {
+			users.Delete(t)
+			if t.Failed() {
+				t.Logf("the machine's console:\n%s", booted.Console())
+			}
+		})
+	}
 	return booted
 }
+
+// processors is how many the machine has: two, for two programs that poll, unless
+// this process is not to use as many.
+func processors() int { return min(runtime.GOMAXPROCS(0), 2) }
 
 // run runs a program in the machine, which must succeed within a time.
 func run(t *testing.T, within time.Duration, args ...string) string {

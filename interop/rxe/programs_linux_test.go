@@ -2,6 +2,8 @@ package rxe
 
 import (
 	"context"
+	"fmt"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/braid-rdma/braid/interop/rxe/machine"
@@ -14,5 +16,10 @@ func buildPrograms(ctx context.Context, scratch string) (map[string]string, erro
 	if err := machine.BuildStatic(ctx, "github.com/braid-rdma/braid/cmd/braid", braid); err != nil {
 		return nil, err
 	}
-	return map[string]string{braid: "/bin/braid"}, nil
+	verbsd := filepath.Join(scratch, "verbsd")
+	compile := exec.CommandContext(ctx, "cc", "-O2", "-Wall", "-o", verbsd, filepath.Join("testdata", "verbsd.c"), "-libverbs")
+	if output, err := compile.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: verbsd.c needs a C compiler and libibverbs-dev: %w\n%s", machine.ErrUnavailable, err, output)
+	}
+	return map[string]string{braid: "/bin/braid", verbsd: "/bin/verbsd"}, nil
 }

@@ -20,6 +20,8 @@ type Config struct {
 	Guest    netip.Prefix // the machine's address
 	MTU      int          // of the link
 	MemoryMB int          // default 512
+	// Processors is how many the machine has; default 1.
+	Processors int
 }
 
 const (
@@ -37,6 +39,9 @@ type Machine struct {
 func Boot(ctx context.Context, config Config) (*Machine, error) {
 	if config.MemoryMB == 0 {
 		config.MemoryMB = 512
+	}
+	if config.Processors == 0 {
+		config.Processors = 1
 	}
 	tap, err := openTap(config.Tap, config.Host, config.MTU)
 	if err != nil {
@@ -63,7 +68,7 @@ const tapFD = 3
 // machine itself.
 func qemuArgs(c *Config) []string {
 	return []string{
-		"qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", strconv.Itoa(c.MemoryMB),
+		"qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-smp", strconv.Itoa(c.Processors), "-m", strconv.Itoa(c.MemoryMB),
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio", "-monitor", "none",
 		"-netdev", "tap,id=net,fd=" + strconv.Itoa(tapFD),
 		"-device", "virtio-net-pci,netdev=net,romfile=",

@@ -11,6 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// tapQueue is how many packets wait for the machine at most. It is slow, and what
+// does not fit is lost: here only what a test drops on purpose is to be.
+const tapQueue = 20000
+
 // openTap makes a tap device with an address. It lives as long as its file is
 // open in some process.
 func openTap(name string, address netip.Prefix, mtu int) (*os.File, error) {
@@ -32,7 +36,7 @@ func openTap(name string, address netip.Prefix, mtu int) (*os.File, error) {
 	for _, line := range []string{
 		"link set lo up",
 		"address add " + address.String() + " dev " + name,
-		"link set " + name + " mtu " + strconv.Itoa(mtu) + " up",
+		"link set " + name + " mtu " + strconv.Itoa(mtu) + " txqueuelen " + strconv.Itoa(tapQueue) + " up",
 	} {
 		if output, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
 			tap.Close()
