@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/demo"
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -39,7 +39,7 @@ It fails if a single byte is not what it should be.`,
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if responder {
-				return runResponder(cmd)
+				return runResponder(cmd, config.Paths)
 			}
 			config.Duration = seconds(duration)
 			checked := config.WithDefaults()
@@ -65,7 +65,7 @@ It fails if a single byte is not what it should be.`,
 // runDemo starts the second process, gives the demonstration and prints it.
 // The process is gone when it returns.
 func runDemo(cmd *cobra.Command, config demo.Config, asJSON bool) error {
-	second, err := child.Start(cmd.Context(), "demo", "--responder")
+	second, err := child.Start(cmd.Context(), "demo", "--responder", "--paths", strconv.Itoa(config.Paths))
 	if err != nil {
 		return err
 	}
@@ -100,22 +100,22 @@ func newDemoDisplay(w io.Writer, config demo.Config) demoDisplay {
 }
 
 // runResponder is the second process.
-func runResponder(cmd *cobra.Command) error {
+func runResponder(cmd *cobra.Command, paths int) error {
 	ctx, stop := child.WithParent(cmd.Context(), cmd.InOrStdin())
 	defer stop()
-	listener, err := oob.Listen("127.0.0.1:0")
+	responder, err := demo.NewResponder(paths, openForDemo)
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
-	if err := child.Announce(cmd.OutOrStdout(), listener.Addr().String()); err != nil {
+	defer responder.Close()
+	if err := child.Announce(cmd.OutOrStdout(), responder.Address()); err != nil {
 		return err
 	}
-	return demo.Respond(ctx, listener, openForDemo)
+	return responder.Respond(ctx)
 }
 
 // openForDemo opens a device with exactly the paths of the demonstration.
-func openForDemo(local netip.Addr, paths int) (*verbs.Device, error) {
+func openForDemo(paths int) (*verbs.Device, error) {
 	device := opener{paths: paths}
-	return device.open(local)
+	return device.open(netip.Addr{})
 }

@@ -59,6 +59,9 @@ func TestUsageErrors(t *testing.T) {
 		{"perf write lat --loopback -q 2", "unknown shorthand flag: 'q'"},
 		{"perf atomic bw --loopback -s 8", "unknown shorthand flag: 's'"},
 		{"perf serve now", "unknown command"},
+		{"perf serve --bind somewhere", "--bind \"somewhere\""},
+		{"perf serve --local 127.0.0.1", "use --bind"},
+		{"perf serve --port -1", "--port -1"},
 		{"demo now", "unknown command"},
 		{"demo --paths 1", "1 paths"},
 		{"demo --cut-path 9", "path 9 to cut"},
@@ -90,7 +93,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestRuntimeErrorsSayWhatToDo(t *testing.T) {
 	code, _, stderr := braid(t, "perf", "write", "bw", "127.0.0.1", "--port", "1")
-	if code != exitFailed || !strings.Contains(stderr, "start the peer first") || strings.Contains(stderr, "Usage") {
+	if code != exitFailed || !strings.Contains(stderr, "is `braid perf serve` running there?") || strings.Contains(stderr, "Usage") {
 		t.Errorf("nobody listens: exit code %d, %q", code, stderr)
 	}
 	code, _, stderr = braid(t, "man", "/dev/null/pages")

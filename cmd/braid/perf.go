@@ -11,7 +11,6 @@ import (
 
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/perf"
-	"github.com/braid-rdma/braid/oob"
 )
 
 // newPerf is `braid perf`.
@@ -135,7 +134,7 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 // runLoopback starts the server as a second process and runs the tests
 // against it. The process is gone when it returns.
 func runLoopback(cmd *cobra.Command, f *perfFlags) error {
-	args := []string{"perf", "serve", "--bind", "127.0.0.1", "--port", "0", "--with-parent"}
+	args := []string{"perf", "serve", "--bind", bindLoopback, "--port", "0", "--with-parent"}
 	if f.device.paths > 0 {
 		args = append(args, "--paths", strconv.Itoa(f.device.paths))
 	}
@@ -152,15 +151,15 @@ func runSingleServer(cmd *cobra.Command, f *perfFlags) error {
 	if f.compat != "" {
 		return runSinglePerftestServer(cmd, f)
 	}
-	listener, err := oob.Listen(net.JoinHostPort("", strconv.Itoa(f.port)))
+	listener, err := listenForTests(cmd, f.device.local, f.port, &f.device)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "waiting for '%s HOST' on port %d\n", cmd.CommandPath(), listener.Addr().(*net.TCPAddr).Port)
+	fmt.Fprintf(cmd.ErrOrStderr(), "waiting for '%s HOST' on port %d\n", cmd.CommandPath(), listener.Addrs()[0].Port())
 	table := newPerfTable(cmd.OutOrStdout(), f.json)
 	var printed error
 	server := &perf.Server{
-		Listener: listener, Open: f.device.open, Once: true, Op: f.spec.Op, Metric: f.spec.Metric,
+		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric,
 		Finished: func(_ string, r *perf.Result, _ error) {
 			if r == nil {
 				return

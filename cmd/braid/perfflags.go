@@ -59,7 +59,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
 	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
 	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU, 256 to 4096 (default: the largest that fits)")
-	flags.IntVarP(&f.port, "port", "p", defaultPort, "TCP port of the server")
+	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
 	if s.Metric == perf.Bandwidth {
 		flags.IntVarP(&s.QPs, "qp-num", "q", 1, "queue pairs")
 		flags.BoolVarP(&s.Bidirectional, "bidirectional", "b", false, "both sides send; the sum is reported")
@@ -111,8 +111,9 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("--duration and --iters exclude each other")}
 	case f.duration < 0 || f.duration > longestDuration:
 		return usageError{fmt.Errorf("--duration %v: use up to %d seconds", f.duration, longestDuration)}
-	case f.port < 0 || f.port > 65535:
-		return usageError{fmt.Errorf("--port %d: use 1 to 65535", f.port)}
+	}
+	if err := checkPort(f.port); err != nil {
+		return err
 	}
 	f.spec.Duration = seconds(f.duration)
 	if err := f.finishCompat(cmd); err != nil {
@@ -152,6 +153,14 @@ func (f *perfFlags) finishCompat(cmd *cobra.Command) error {
 	f.device.anyID = true
 	checked := f.spec.WithDefaults()
 	return checked.CheckPerftest()
+}
+
+// checkPort refuses what is no port.
+func checkPort(port int) error {
+	if port < 0 || port > 65535 {
+		return usageError{fmt.Errorf("--port %d: use 1 to 65535", port)}
+	}
+	return nil
 }
 
 // sizes are the message sizes to measure, in order. Zero is the default.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 
@@ -11,75 +12,116 @@ import (
 
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/perf"
-	"github.com/braid-rdma/braid/oob"
 )
+
+// serveFlags are the flags of `braid perf serve`.
+type serveFlags struct {
+	port       int
+	bind       string
+	once       bool
+	withParent bool
+	device     opener
+	compat     string
+}
 
 // newPerfServe is `braid perf serve`.
 func newPerfServe() *cobra.Command {
-	var (
-		port       int
-		bind       string
-		once       bool
-		withParent bool
-		device     opener
-		compat     string
-	)
+	f := &serveFlags{}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve measurements",
 		Long: `serve waits for tests, at the same time or one after the other, until it is
-interrupted. Clients reach it over TCP; the data travels over UDP port 4791 of
-the address that the client used.
+interrupted. Clients reach it through the RDMA connection manager; everything
+travels over UDP port 4791, of each address of this machine that no other
+process has. An address has one such port, so that a second server needs an
+address of its own: --bind loopback takes a free one of 127.0.0.0/8.
 
 With --compat perftest the clients are programs of perftest: ib_write_bw,
 ib_read_bw, ib_send_bw, ib_read_lat, ib_atomic_bw and ib_atomic_lat, with any
-options that need nothing of the server. ib_send_lat and ib_write_lat need a
-server of their own: 'braid perf send lat --compat perftest' with the client's
-options, and likewise for write.`,
-		Example: "  braid perf serve\n  braid perf serve --once --port 18600\n  braid perf serve --compat perftest",
+options that need nothing of the server. They connect over TCP. ib_send_lat and
+ib_write_lat need a server of their own: 'braid perf send lat --compat perftest'
+with the client's options, and likewise for write.`,
+		Example: "  braid perf serve\n  braid perf serve --once --port 18600\n  braid perf serve --bind loopback\n  braid perf serve --compat perftest",
 		Args:    arguments(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := device.check(); err != nil {
-				return err
-			}
-			if err := checkCompat(compat); err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			if withParent {
-				var stop func()
-				ctx, stop = child.WithParent(ctx, cmd.InOrStdin())
-				defer stop()
-			}
-			if compat != "" {
-				device.anyID = true
-				return servePerftest(ctx, cmd.OutOrStdout(), net.JoinHostPort(bind, strconv.Itoa(port)), &perf.PerftestServer{
-					Open: device.open, Once: once, Finished: clientLog(cmd, once),
-				})
-			}
-			listener, err := oob.Listen(net.JoinHostPort(bind, strconv.Itoa(port)))
-			if err != nil {
-				return err
-			}
-			if err := child.Announce(cmd.OutOrStdout(), listener.Addr().String()); err != nil {
-				return err
-			}
-			server := &perf.Server{Listener: listener, Open: device.open, Once: once, Finished: clientLog(cmd, once)}
-			return serveUntilInterrupted(ctx, server)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVarP(&port, "port", "p", defaultPort, "TCP port to listen on; 0 takes a free one")
-	flags.StringVar(&bind, "bind", "", "address to listen on (default: all)")
-	flags.BoolVar(&once, "once", false, "end after the first client")
-	flags.StringVar(&device.local, "local", "", "local IP address for the data (default: the one that the client used)")
-	flags.IntVar(&device.paths, "paths", 0, "paths offered to clients (default 16)")
-	registerCompat(cmd, &compat)
-	flags.BoolVar(&withParent, "with-parent", false, "end when standard input does")
+	flags.IntVarP(&f.port, "port", "p", defaultPort, "port to listen on; 0 takes a free one")
+	flags.StringVar(&f.bind, "bind", "", "address to listen on, or 'loopback' for a free one (default: all)")
+	flags.BoolVar(&f.once, "once", false, "end after the first client")
+	flags.StringVar(&f.device.local, "local", "", "with --compat: local IP address for the data (default: the one that the client used)")
+	flags.IntVar(&f.device.paths, "paths", 0, "paths offered to clients (default 16)")
+	registerCompat(cmd, &f.compat)
+	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
 	_ = flags.MarkHidden("with-parent")
 	return cmd
+}
+
+func (f *serveFlags) run(cmd *cobra.Command) error {
+	if err := f.device.check(); err != nil {
+		return err
+	}
+	if err := checkCompat(f.compat); err != nil {
+		return err
+	}
+	if err := checkPort(f.port); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if f.withParent {
+		var stop func()
+		ctx, stop = child.WithParent(ctx, cmd.InOrStdin())
+		defer stop()
+	}
+	if f.compat != "" {
+		f.device.anyID = true
+		return servePerftest(ctx, cmd.OutOrStdout(), net.JoinHostPort(f.bind, strconv.Itoa(f.port)), &perf.PerftestServer{
+			Open: f.device.open, Once: f.once, Finished: clientLog(cmd, f.once),
+		})
+	}
+	if f.device.local != "" {
+		return usageError{errors.New("--local belongs to --compat: use --bind, for clients and data have one address")}
+	}
+	listener, err := listenForTests(cmd, f.bind, f.port, &f.device)
+	if err != nil {
+		return err
+	}
+	for _, at := range listener.Addrs() {
+		if err := child.Announce(cmd.OutOrStdout(), at.String()); err != nil {
+			listener.Close()
+			return err
+		}
+	}
+	return serveUntilInterrupted(ctx, &perf.Server{Listener: listener, Once: f.once, Finished: clientLog(cmd, f.once)})
+}
+
+// bindLoopback is the value of --bind for a free loopback address.
+const bindLoopback = "loopback"
+
+// listenForTests listens at an address, or at all of this machine if there is
+// none given. Where it could not listen is said, but stops nobody.
+func listenForTests(cmd *cobra.Command, bind string, port int, device *opener) (*perf.Listener, error) {
+	var local netip.Addr
+	switch bind {
+	case "":
+		listener, err := perf.ListenAll(uint16(port), device.open)
+		if err != nil {
+			return nil, err
+		}
+		for _, passed := range listener.PassedOver() {
+			fmt.Fprintln(cmd.ErrOrStderr(), passed)
+		}
+		return listener, nil
+	case bindLoopback:
+	default:
+		var err error
+		if local, err = netip.ParseAddr(bind); err != nil {
+			return nil, usageError{fmt.Errorf("--bind %q: use an IP address of this machine, or %s", bind, bindLoopback)}
+		}
+	}
+	return perf.Listen(local, uint16(port), device.open)
 }
 
 // clientLog prints a line for each client that was served. The only client's

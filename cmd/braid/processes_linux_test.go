@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -86,10 +87,9 @@ func checkPerfJSON(t *testing.T, args []string, iterations uint64) {
 }
 
 func TestPerfAgainstAServer(t *testing.T) {
-	server := startCommand(t, "perf", "serve", "--bind", "127.0.0.1", "--port", "0", "--once")
-	address := strings.TrimSpace(strings.TrimPrefix(server.awaitLine(t, "listening on"), "listening on"))
-	_, port, _ := strings.Cut(address, ":")
-	code, stdout, stderr := braid(t, "perf", "send", "bw", "127.0.0.1", "-p", port, "-n", "100")
+	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0", "--once")
+	host, port := server.awaitAddress(t)
+	code, stdout, stderr := braid(t, "perf", "send", "bw", host, "-p", port, "-n", "100")
 	if code != exitOK || !strings.Contains(stdout, "BW average[MiB/sec]") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -100,17 +100,54 @@ func TestPerfAgainstAServer(t *testing.T) {
 }
 
 func TestPerfEndsWhenTheServerIsKilled(t *testing.T) {
-	server := startCommand(t, "perf", "serve", "--bind", "127.0.0.1", "--port", "0")
-	_, port, _ := strings.Cut(strings.TrimSpace(server.awaitLine(t, "listening on")), ":")
+	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
+	host, port := server.awaitAddress(t)
 	killed := time.AfterFunc(500*time.Millisecond, func() { server.cmd.Process.Kill() })
 	defer killed.Stop()
 	started := time.Now()
-	code, _, stderr := braid(t, "perf", "write", "bw", "127.0.0.1", "-p", port, "-D", "60", "-q", "2")
+	code, _, stderr := braid(t, "perf", "write", "bw", host, "-p", port, "-D", "60", "-q", "2")
 	if code != exitFailed || !strings.Contains(stderr, "connection to the peer lost") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("it took %v to notice", took)
+	}
+}
+
+// TestServerGoesOnWhenAClientIsKilled has a client that dies while the server
+// only waits for it: nothing but the client's silence can tell.
+func TestServerGoesOnWhenAClientIsKilled(t *testing.T) {
+	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0", "--once")
+	host, port := server.awaitAddress(t)
+	client := startCommand(t, "perf", "send", "bw", host, "-p", port, "-D", "60")
+	time.Sleep(500 * time.Millisecond)
+	if err := client.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	if code := server.awaitExit(t); code != exitFailed {
+		t.Errorf("the server ended with %d", code)
+	}
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("it took %v to notice", took)
+	}
+}
+
+func TestSecondServerAtAnAddress(t *testing.T) {
+	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
+	host, _ := server.awaitAddress(t)
+	code, _, stderr := braid(t, "perf", "serve", "--bind", host, "--port", "0")
+	if code != exitFailed || !strings.Contains(stderr, "in use") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+func TestNobodyListensOnThePort(t *testing.T) {
+	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "18600")
+	host, _ := server.awaitAddress(t)
+	code, _, stderr := braid(t, "perf", "write", "bw", host, "--port", "18601")
+	if code != exitFailed || !strings.Contains(stderr, "nobody listens on the port") {
+		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
 
@@ -183,6 +220,17 @@ func (c *command) awaitLine(t *testing.T, text string) string {
 			t.Fatalf("the output ends without %q", text)
 		}
 	}
+}
+
+// awaitAddress is where a server listens.
+func (c *command) awaitAddress(t *testing.T) (host, port string) {
+	t.Helper()
+	address := strings.TrimSpace(strings.TrimPrefix(c.awaitLine(t, "listening on"), "listening on"))
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, port
 }
 
 // awaitExit is the exit code.

@@ -1,7 +1,14 @@
-// Package control lets the two ends of a tool talk about what they do: typed
-// messages over the session that connected their queue pairs.
+// Package control lets the two ends of a tool talk about what they do, and
+// connects the queue pairs that they do it with. All of it goes through the
+// connection manager: the conversation has a queue pair of its own.
 //
-//	Send(kind, body) ─> JSON ─> pieces ─> oob.Session ─> pieces ─> Receive(kind, body)
+//	caller                                             called
+//	                                                   Listen ── Listener
+//	Dial ── request: the tool, its version ──────────> Next ── Call
+//	Line <─ ticket ────────────────────────────────── Accept ── Line
+//	Send(kind, body) ─> JSON ─> pieces ─> Session ───> Receive(kind, body)
+//	Connect ── request: the ticket ──────────────────> Admit
+//	cm.Conn                                            cm.Conn
 //
 // Each message has a kind, so that a peer which is out of step is found at
 // once, and an end that gives up can say why. A session carries messages of a
@@ -17,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braid-rdma/braid/oob"
+	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -50,7 +57,7 @@ type PeerError struct{ Text string }
 
 func (e *PeerError) Error() string { return "the peer reports: " + e.Text }
 
-// session is what is needed of an oob.Session.
+// session is what is needed of a Session.
 type session interface {
 	Send(ctx context.Context, data []byte) error
 	Receive(ctx context.Context) ([]byte, error)
@@ -64,9 +71,6 @@ type Talk struct {
 	session session
 	sending sync.Mutex // keeps the pieces of a message together
 }
-
-// New makes a conversation of a session, which stays the caller's to close.
-func New(s *oob.Session) *Talk { return &Talk{session: s} }
 
 type message struct {
 	Kind string          `json:"kind"`
@@ -89,7 +93,7 @@ func (t *Talk) Send(ctx context.Context, kind string, body any) error {
 	t.sending.Lock()
 	defer t.sending.Unlock()
 	for {
-		n := min(len(text), oob.MaxData-1)
+		n := min(len(text), maxPiece-1)
 		tag := byte(pieceLast)
 		if n < len(text) {
 			tag = pieceMore
@@ -166,10 +170,14 @@ func (t *Talk) Fail(err error) error {
 	return err
 }
 
-// Explain is the reason behind an error of an operation. When a session ends,
-// all work is flushed; that the peer said why, or is gone, tells more.
+// Explain is the reason behind an error of an operation or a connection
+// attempt. When a peer gives up, all work is flushed and what is asked of it is
+// refused; that it said why, or is gone, tells more.
 func (t *Talk) Explain(err error) error {
-	if !errors.Is(err, verbs.ErrFlushed) {
+	if errors.Is(err, verbs.ErrRetryExceeded) && !errors.Is(err, ErrPeerLost) {
+		return fmt.Errorf("%w: %w", ErrPeerLost, err)
+	}
+	if !errors.Is(err, verbs.ErrFlushed) && !errors.Is(err, cm.ErrRejected) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), failTimeout)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -20,8 +19,8 @@ type pipe struct {
 }
 
 func (p *pipe) Send(_ context.Context, data []byte) error {
-	if len(data) > oob.MaxData {
-		return oob.ErrTooLarge
+	if len(data) > maxPiece {
+		return ErrMalformed
 	}
 	p.out <- data
 	return nil
@@ -48,7 +47,7 @@ func (p *pipe) Done() <-chan struct{} { return p.done }
 func (p *pipe) Err() error {
 	select {
 	case <-p.done:
-		return oob.ErrPeerLost
+		return ErrPeerLost
 	default:
 		return nil
 	}
@@ -64,7 +63,7 @@ func pair() (a, b *Talk, lose func()) {
 
 func TestConversation(t *testing.T) {
 	client, server, _ := pair()
-	for _, length := range []int{0, 1, oob.MaxData - 100, oob.MaxData, 10 * oob.MaxData} {
+	for _, length := range []int{0, 1, maxPiece - 100, maxPiece, 10 * maxPiece} {
 		sent := strings.Repeat("x", length)
 		if err := client.Send(t.Context(), "hello", sent); err != nil {
 			t.Fatal(err)
@@ -105,8 +104,8 @@ func TestReceiveRefuses(t *testing.T) {
 
 func TestReceiveBoundsAMessage(t *testing.T) {
 	client, server, _ := pair()
-	piece := []byte(strings.Repeat("m", oob.MaxData))
-	for range maxMessage/oob.MaxData + 2 {
+	piece := []byte(strings.Repeat("m", maxPiece))
+	for range maxMessage/maxPiece + 2 {
 		client.session.Send(t.Context(), piece)
 	}
 	if err := server.Receive(t.Context(), "hello", new(string)); !errors.Is(err, ErrMalformed) {
@@ -137,7 +136,7 @@ func TestExplainPrefersTheCause(t *testing.T) {
 	if err := client.Explain(flushed); !errors.As(err, &peer) {
 		t.Errorf("explained as %v, want the peer's text", err)
 	}
-	if err := client.Explain(flushed); !errors.Is(err, oob.ErrPeerLost) {
+	if err := client.Explain(flushed); !errors.Is(err, ErrPeerLost) {
 		t.Errorf("explained as %v, want ErrPeerLost", err)
 	}
 	if other := errors.New("other"); !errors.Is(client.Explain(other), other) {
@@ -158,7 +157,7 @@ func TestWatchEndsWithTheSession(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("the context did not end")
 	}
-	if cause := context.Cause(ctx); !errors.Is(cause, oob.ErrPeerLost) {
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrPeerLost) {
 		t.Fatalf("cause %v, want ErrPeerLost", cause)
 	}
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
@@ -74,9 +73,8 @@ func (c *Config) slots() int { return c.Size / chunkSize }
 // or credit could come only after a pause.
 func (c *Config) depth() int { return min(maxDepth, c.slots()/2) }
 
-// Opener opens a device with a number of paths at a local address; the zero
-// address leaves the choice of a loopback address to the engine.
-type Opener func(local netip.Addr, paths int) (*verbs.Device, error)
+// Opener opens a device with a number of paths at a free loopback address.
+type Opener func(paths int) (*verbs.Device, error)
 
 // Faults makes a path fail silently, in both directions, and heals it.
 type Faults interface {

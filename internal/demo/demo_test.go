@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/internal/loopnet"
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -41,19 +42,22 @@ func (c *cutter) Restore(path int) {
 // stage is a responder on a network in memory and a requester for it.
 func newStage(t *testing.T, config Config) (Requester, *cutter, <-chan error) {
 	t.Helper()
-	listener, err := oob.Listen("127.0.0.1:0")
+	network := loopnet.New(loopnet.Options{Paths: config.WithDefaults().Paths})
+	open := func(int) (*verbs.Device, error) { return network.Open(), nil }
+	responder, err := NewResponder(config.Paths, open)
 	if err != nil {
 		t.Fatal(err)
 	}
-	network := loopnet.New(loopnet.Options{Paths: config.WithDefaults().Paths})
-	open := func(netip.Addr, int) (*verbs.Device, error) { return network.Open(), nil }
 	responded := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { responded <- Respond(ctx, listener, open) }()
-	t.Cleanup(func() { cancel(); listener.Close() })
+	go func() {
+		responded <- responder.Respond(ctx)
+		responder.Close()
+	}()
+	t.Cleanup(cancel)
 	faults := newCutter(network)
 	return Requester{
-		Config: config, Address: listener.Addr().String(), Open: open,
+		Config: config, Address: responder.Address(), Open: open,
 		Faults: func(*verbs.Device) Faults { return faults },
 	}, faults, responded
 }
@@ -144,34 +148,51 @@ func TestCheckerFindsAWrongChunk(t *testing.T) {
 
 func TestResponderRefuses(t *testing.T) {
 	tests := []struct {
-		name    string
-		private string
+		name string
+		wish any
+		want error
 	}{
-		{"no JSON", "GET /"},
-		{"another version", `{"version":99,"paths":4,"size":16777216}`},
-		{"too much memory", `{"version":1,"paths":4,"size":1099511627776}`},
-		{"too many paths", `{"version":1,"paths":100000,"size":16777216}`},
-		{"less than nothing", `{"version":1,"paths":4,"size":-65536}`},
+		{"no wish", "GET /", control.ErrMalformed},
+		{"too much memory", wish{Paths: 4, Size: 1 << 40}, ErrConfig},
+		{"too many paths", wish{Paths: 100000, Size: 16 << 20}, ErrConfig},
+		{"less than nothing", wish{Paths: 4, Size: -65536}, ErrConfig},
 	}
 	for _, test := range tests {
 		stage, _, responded := newStage(t, Config{})
-		conn, err := oob.Dial(t.Context(), stage.Address)
-		if err != nil {
+		line := call(t, &stage, protocol)
+		if err := line.Send(t.Context(), askRegions, test.wish); err != nil {
 			t.Fatal(err)
 		}
-		device, _ := stage.Open(netip.Addr{}, 4)
-		l, err := newLink(device, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.connect(t.Context(), conn, oob.Options{PrivateData: []byte(test.private)}); !errors.Is(err, oob.ErrRejected) {
+		var refused *control.PeerError
+		if err := line.Receive(t.Context(), tellRegions, new(offer)); !errors.As(err, &refused) {
 			t.Errorf("%s: error %v, want a refusal", test.name, err)
 		}
-		if err := <-responded; !errors.Is(err, ErrConfig) {
-			t.Errorf("%s: the responder ended with %v, want ErrConfig", test.name, err)
+		if err := <-responded; !errors.Is(err, test.want) {
+			t.Errorf("%s: the responder ended with %v, want %v", test.name, err, test.want)
 		}
-		device.Close()
 	}
+}
+
+// call opens a device on the stage and calls the responder.
+func call(t *testing.T, stage *Requester, p control.Protocol) *control.Line {
+	t.Helper()
+	device, err := stage.Open(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager, err := cm.New(device, cm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		manager.Close()
+		device.Close()
+	})
+	line, err := control.Dial(t.Context(), manager, stage.Address, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
 }
 
 func TestConfigCheck(t *testing.T) {

@@ -3,7 +3,8 @@
 // comes back, and a check that nothing was lost on the way.
 //
 //	requester (Run)                              responder (Respond)
-//	connect, one multi-path queue pair <───────> region, counter, receives
+//	connect through the connection manager <──> region, counter
+//	one multi-path queue pair for the operations
 //	WRITE the region, ask for its digest ──────> digest, by SEND
 //	READ it back and compare
 //	SEND messages ─────────────────────────────> digest of them, by SEND

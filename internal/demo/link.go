@@ -4,37 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 
+	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/control"
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// version is of the conversation between the two ends.
-const version = 1
+// protocol is what the two ends speak.
+var protocol = control.Protocol{Tool: "demo", Version: 2}
 
-// hello is the private data with which the requester connects.
-type hello struct {
-	Version int `json:"version"`
-	Paths   int `json:"paths"`
-	Size    int `json:"size"`
+// wish is what the requester asks for first.
+type wish struct {
+	Paths int `json:"paths"`
+	Size  int `json:"size"`
 }
 
-// Names of the responder's regions.
-const (
-	dataRegion    = "data"
-	counterRegion = "counter"
-)
+// offer is the responder's answer: its memory.
+type offer struct {
+	Data    region `json:"data"`
+	Counter region `json:"counter"`
+}
+
+// region is memory as the other end's operations name it.
+type region struct {
+	Addr uint64 `json:"addr,string"`
+	RKey uint32 `json:"rkey"`
+}
+
+func regionOf(m *verbs.MR) region { return region{Addr: m.Addr(), RKey: m.RKey()} }
 
 // What the requester asks for, and the responder's answer to each.
 const (
+	askRegions  = "regions"  // a wish
+	tellRegions = "offer"    // the offer: now ask for a queue pair
 	askDigest   = "digest"   // by SEND: the digest of the data region
 	askMessages = "messages" // take that many messages; then by SEND: their digest
 	askStream   = "stream"   // begin to check the stream
 	askVerdict  = "verdict"  // the stream had so many chunks: what is your verdict?
 	tellReady   = "ready"    // go ahead
+	tellEnd     = "end"      // all that I sent has arrived: you may leave
 )
 
 // verdict is what the responder found in the stream.
@@ -46,38 +54,48 @@ type verdict struct {
 // link is what both ends have: a queue pair, its completion queue, and the
 // conversation about it.
 type link struct {
-	pd      *verbs.PD
-	cq      *verbs.CQ
-	qp      *verbs.QP
-	session *oob.Session
-	*control.Talk
+	pd   *verbs.PD
+	cq   *verbs.CQ
+	conn *cm.Conn
+	qp   *verbs.QP
+	*control.Line
 
 	completions [maxDepth]verbs.Completion
 }
 
-// newLink makes the queue pair of a link that is not yet connected.
-func newLink(d *verbs.Device, paths int) (*link, error) {
-	l := &link{}
+// newLink makes a link whose queue pair is not yet connected.
+func newLink(d *verbs.Device, line *control.Line) (*link, error) {
+	l := &link{Line: line}
 	var err error
 	if l.pd, err = d.CreatePD(); err != nil {
 		return nil, err
 	}
-	if l.cq, err = d.CreateCQ(2 * queueDepth); err != nil {
-		return nil, err
-	}
-	if l.qp, err = l.pd.CreateQP(queuePairOptions(paths, l.cq)); err != nil {
-		return nil, err
-	}
-	return l, l.qp.Prepare()
+	l.cq, err = d.CreateCQ(2 * queueDepth)
+	return l, err
 }
 
-// connect connects the queue pair over conn, which it owns.
-func (l *link) connect(ctx context.Context, conn *oob.Conn, o oob.Options) (err error) {
-	if l.session, err = oob.Connect(ctx, conn, l.qp, o); err != nil {
+// join connects the queue pair, with Line.Connect or Line.Admit. The receives
+// that the peer may need at once are posted by prepare, which may be nil.
+func (l *link) join(
+	ctx context.Context, next func(context.Context, cm.Options) (*cm.Conn, error), paths int, prepare func(*verbs.QP) error,
+) (err error) {
+	l.conn, err = next(ctx, cm.Options{PD: l.pd, QP: queuePairOptions(paths, l.cq), Prepare: prepare})
+	if err != nil {
 		return err
 	}
-	l.Talk = control.New(l.session)
+	l.qp = l.conn.QP()
+	if got := l.qp.Query().Attr.Paths; got != paths {
+		return fmt.Errorf("%w: the connection has %d paths, not %d", ErrConfig, got, paths)
+	}
 	return nil
+}
+
+// close ends the connection, and then the conversation about it.
+func (l *link) close() {
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+	_ = l.Line.Close()
 }
 
 // spinsPerCheck is how often an empty poll is repeated before the thread looks
@@ -126,14 +144,4 @@ func firstError(completions []verbs.Completion) error {
 // isReceive says whether a completion belongs to a receive.
 func isReceive(c *verbs.Completion) bool {
 	return c.Op == verbs.OpRecv || c.Op == verbs.OpRecvWriteImm
-}
-
-// localFor is the address for the device that talks to the peer of a TCP
-// connection. On loopback each process needs its own, which the engine chooses.
-func localFor(local net.Addr) netip.Addr {
-	tcp, ok := local.(*net.TCPAddr)
-	if !ok || tcp.IP.IsLoopback() {
-		return netip.Addr{}
-	}
-	return tcp.AddrPort().Addr().Unmap()
 }

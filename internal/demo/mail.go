@@ -20,6 +20,18 @@ const (
 	mailSlotSize = 64
 )
 
+// postAllMail posts the receives of all mail slots, before the responder can
+// send.
+func (r *requester) postAllMail(qp *verbs.QP) error {
+	r.qp = qp
+	for slot := range uint64(mailSlots) {
+		if err := r.postMail(slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // postMail posts the receive of a mail slot.
 func (r *requester) postMail(slot uint64) error {
 	sge := verbs.SGE{MR: r.mail, Offset: int(slot) * mailSlotSize, Length: mailSlotSize}

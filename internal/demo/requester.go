@@ -2,10 +2,9 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
-	"github.com/braid-rdma/braid/oob"
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -26,12 +25,12 @@ type requester struct {
 	announcer *announcer
 	report    *Report
 
-	data, counter oob.Region // the responder's
-	source        *verbs.MR  // what is written
-	back          *verbs.MR  // what is read back
-	mail          *verbs.MR  // room for digests and credits
-	letters       [][]byte   // those that came and were not yet read
-	result        *verbs.MR  // results of atomics
+	data, counter region    // the responder's
+	source        *verbs.MR // what is written
+	back          *verbs.MR // what is read back
+	mail          *verbs.MR // room for digests and credits
+	letters       [][]byte  // those that came and were not yet read
+	result        *verbs.MR // results of atomics
 }
 
 // Run gives the demonstration. Data that is not as it should be is no error:
@@ -41,26 +40,27 @@ func (r Requester) Run(ctx context.Context) (*Report, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	conn, err := oob.Dial(ctx, r.Address)
+	device, err := r.Open(r.Paths)
 	if err != nil {
-		return nil, err
-	}
-	device, err := r.Open(localFor(conn.LocalAddr()), r.Paths)
-	if err != nil {
-		conn.Close()
 		return nil, err
 	}
 	defer device.Close()
-	d, err := newRequester(device, r.Config)
+	manager, err := cm.New(device, cm.Config{})
 	if err != nil {
-		conn.Close()
 		return nil, err
 	}
+	defer manager.Close()
+	line, err := control.Dial(ctx, manager, r.Address, protocol)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newRequester(device, line, r.Config)
+	if err != nil {
+		line.Close()
+		return nil, err
+	}
+	defer d.close()
 	d.faults = r.Faults(device)
-	if err := d.greet(ctx, conn); err != nil {
-		return nil, err
-	}
-	defer d.session.Close()
 	d.announcer = newAnnouncer(r.Observe)
 	defer d.announcer.close()
 	if err := d.perform(ctx); err != nil {
@@ -69,8 +69,8 @@ func (r Requester) Run(ctx context.Context) (*Report, error) {
 	return d.report, nil
 }
 
-func newRequester(d *verbs.Device, c Config) (*requester, error) {
-	l, err := newLink(d, c.Paths)
+func newRequester(d *verbs.Device, line *control.Line, c Config) (*requester, error) {
+	l, err := newLink(d, line)
 	if err != nil {
 		return nil, err
 	}
@@ -84,38 +84,24 @@ func newRequester(d *verbs.Device, c Config) (*requester, error) {
 		}
 	}
 	fillRandom(r.source.Bytes())
-	for i := range mailSlots {
-		if err := r.postMail(uint64(i)); err != nil {
-			return nil, err
-		}
-	}
 	return r, nil
 }
 
-// greet connects to the responder.
-func (r *requester) greet(ctx context.Context, conn *oob.Conn) error {
-	private, err := json.Marshal(hello{Version: version, Paths: r.config.Paths, Size: r.config.Size})
-	if err != nil {
-		conn.Close()
+// greet agrees with the responder on what to show, and connects.
+func (r *requester) greet(ctx context.Context) error {
+	if err := r.Send(ctx, askRegions, wish{Paths: r.config.Paths, Size: r.config.Size}); err != nil {
 		return err
 	}
-	if err := r.connect(ctx, conn, oob.Options{PrivateData: private}); err != nil {
+	var theirs offer
+	if err := r.Receive(ctx, tellRegions, &theirs); err != nil {
 		return err
 	}
-	remote := r.session.Remote()
-	var hasData, hasCounter bool
-	r.data, hasData = remote.Region(dataRegion)
-	r.counter, hasCounter = remote.Region(counterRegion)
-	if !hasData || !hasCounter || r.data.Length != uint64(r.config.Size) {
-		r.session.Close()
-		return fmt.Errorf("%w: the responder does not offer the regions", ErrConfig)
+	r.data, r.counter = theirs.Data, theirs.Counter
+	if err := r.join(ctx, r.Connect, r.config.Paths, r.postAllMail); err != nil {
+		return err
 	}
-	attr := r.qp.Query().Attr
-	r.report.MTU = attr.MTU
-	if attr.Paths != r.config.Paths {
-		r.session.Close()
-		return fmt.Errorf("%w: the connection has %d paths, not %d", ErrConfig, attr.Paths, r.config.Paths)
-	}
+	r.report.MTU = r.qp.Query().Attr.MTU
+	r.announcer.tell(Event{Kind: Connected})
 	return nil
 }
 
@@ -123,9 +109,8 @@ func (r *requester) greet(ctx context.Context, conn *oob.Conn) error {
 func (r *requester) perform(ctx context.Context) error {
 	ctx, cancel := r.Watch(ctx)
 	defer cancel()
-	r.announcer.tell(Event{Kind: Connected})
 	for _, phase := range []func(context.Context) error{
-		r.showWrite, r.showRead, r.showSend, r.showAtomics, r.showStream,
+		r.greet, r.showWrite, r.showRead, r.showSend, r.showAtomics, r.showStream,
 	} {
 		if err := phase(ctx); err != nil {
 			return err
@@ -133,7 +118,7 @@ func (r *requester) perform(ctx context.Context) error {
 	}
 	r.report.Retransmits = r.qp.Stats().Retransmitted
 	r.report.Verified = len(r.report.Failures) == 0
-	return nil
+	return r.Receive(ctx, tellEnd, new(any))
 }
 
 // checked records an operation and tells of it.

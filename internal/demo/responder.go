@@ -2,79 +2,93 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
-	"github.com/braid-rdma/braid/oob"
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
 
 // messageCount is how many messages the SEND phase has.
 const messageCount = 64
 
+// Responder waits for a requester.
+type Responder struct {
+	device *verbs.Device
+	calls  *control.Listener
+}
+
+// NewResponder makes a device with a number of paths wait for a requester.
+func NewResponder(paths int, open Opener) (*Responder, error) {
+	device, err := open(paths)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := control.Listen(protocol, 0, device)
+	if err != nil {
+		device.Close()
+		return nil, err
+	}
+	return &Responder{device: device, calls: calls}, nil
+}
+
+// Address is where the requester finds it, as host:port.
+func (r *Responder) Address() string { return r.calls.Addrs()[0].String() }
+
+// Close ends the responder and its device.
+func (r *Responder) Close() error {
+	r.calls.Close()
+	return r.device.Close()
+}
+
+// Respond waits for one requester and serves it to the end.
+func (r *Responder) Respond(ctx context.Context) error {
+	call, err := r.calls.Next(ctx)
+	if err != nil {
+		return err
+	}
+	line, err := call.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	served, err := newResponder(ctx, r.device, line)
+	if err != nil {
+		err = line.Fail(err)
+		line.Close()
+		return err
+	}
+	defer served.close()
+	if err := served.serve(ctx); err != nil && !errors.Is(err, cm.ErrPeerClosed) {
+		return served.Fail(err)
+	}
+	return nil
+}
+
 // responder is the end whose memory is written.
 type responder struct {
 	*link
+	paths   int
 	data    *verbs.MR // written and read by the requester
 	counter *verbs.MR // for atomics
 	inbox   *verbs.MR // for messages
 	outbox  *verbs.MR // for digests
 }
 
-// Respond waits for one requester and serves it to the end.
-func Respond(ctx context.Context, listener *oob.Listener, open Opener) error {
-	conn, err := listener.Accept(ctx)
-	if err != nil {
-		return err
+// newResponder makes what the requester wishes.
+func newResponder(ctx context.Context, d *verbs.Device, line *control.Line) (*responder, error) {
+	var asked wish
+	if err := line.Receive(ctx, askRegions, &asked); err != nil {
+		return nil, err
 	}
-	config, err := readHello(ctx, conn)
-	if err != nil {
-		// The peer may have left before it hears the reason.
-		_ = conn.Reject(ctx, err.Error())
-		return err
+	c := Config{Paths: asked.Paths, Size: asked.Size}.WithDefaults()
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
-	device, err := open(localFor(conn.LocalAddr()), config.Paths)
-	if err != nil {
-		_ = conn.Reject(ctx, err.Error())
-		return err
-	}
-	defer device.Close()
-	r, err := newResponder(device, config)
-	if err != nil {
-		_ = conn.Reject(ctx, err.Error())
-		return err
-	}
-	regions := []oob.Region{oob.RegionOf(dataRegion, r.data), oob.RegionOf(counterRegion, r.counter)}
-	if err := r.connect(ctx, conn, oob.Options{Regions: regions}); err != nil {
-		return err
-	}
-	defer r.session.Close()
-	if err := r.serve(ctx); err != nil && !errors.Is(err, oob.ErrPeerClosed) {
-		return r.Fail(err)
-	}
-	return nil
-}
-
-func readHello(ctx context.Context, conn *oob.Conn) (*Config, error) {
-	peer, err := conn.Peer(ctx)
+	l, err := newLink(d, line)
 	if err != nil {
 		return nil, err
 	}
-	var h hello
-	if err := json.Unmarshal(peer.PrivateData, &h); err != nil || h.Version != version {
-		return nil, fmt.Errorf("%w: the peer is no braid demo of this version", ErrConfig)
-	}
-	c := Config{Paths: h.Paths, Size: h.Size}.WithDefaults()
-	return &c, c.Check()
-}
-
-func newResponder(d *verbs.Device, c *Config) (*responder, error) {
-	l, err := newLink(d, c.Paths)
-	if err != nil {
-		return nil, err
-	}
-	r := &responder{link: l}
+	r := &responder{link: l, paths: c.Paths}
 	for _, m := range []struct {
 		region **verbs.MR
 		size   int
@@ -95,6 +109,12 @@ func newResponder(d *verbs.Device, c *Config) (*responder, error) {
 // serve answers what the requester asks for, in the order of the
 // demonstration.
 func (r *responder) serve(ctx context.Context) error {
+	if err := r.Send(ctx, tellRegions, offer{Data: regionOf(r.data), Counter: regionOf(r.counter)}); err != nil {
+		return err
+	}
+	if err := r.join(ctx, r.Admit, r.paths, nil); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		ask string
 		do  func(context.Context) error
@@ -111,7 +131,10 @@ func (r *responder) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	// The requester leaves first; its goodbye is the end of the session.
+	if err := r.Send(ctx, tellEnd, nil); err != nil {
+		return err
+	}
+	// The requester leaves first; its farewell is the end of the conversation.
 	return r.Receive(ctx, "nothing", new(any))
 }
 

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/braid-rdma/braid/oob"
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -20,11 +21,15 @@ type Client struct {
 	Open     Opener         // required
 	Progress func(Progress) // called now and then, from the measuring thread; may be nil
 
-	device *verbs.Device
+	device  *verbs.Device
+	manager *cm.Manager
 }
 
 // Close closes the device.
 func (c *Client) Close() error {
+	if c.manager != nil {
+		c.manager.Close()
+	}
 	if c.device == nil {
 		return nil
 	}
@@ -37,37 +42,63 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
-	conn, err := oob.Dial(ctx, c.Address)
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	e, err := newEndpoint(c.device, spec, rand.Uint64())
 	if err != nil {
 		return nil, err
 	}
-	e, err := c.endpoint(conn, spec)
+	line, err := control.Dial(ctx, c.manager, c.Address, protocol)
 	if err != nil {
-		conn.Close()
-		return nil, err
+		e.close()
+		return nil, explainDial(err)
 	}
-	defer e.close()
-	peer, err := connect(ctx, conn, e, true)
-	if err != nil {
-		return nil, err
+	server := &connection{endpoint: e, Line: line}
+	defer server.close()
+	var result *Result
+	if err = server.ask(ctx); err == nil {
+		result, err = server.measure(ctx, c.Progress)
 	}
-	defer peer.session.Close()
-	result, err := peer.measure(ctx, c.Progress)
 	if err != nil && !errors.Is(err, ErrNotVerified) {
-		return nil, peer.Fail(err)
+		return nil, server.Fail(err)
 	}
 	return result, err
 }
 
-// endpoint makes this end of a test, on a device that the server can reach.
-func (c *Client) endpoint(conn *oob.Conn, spec Spec) (*endpoint, error) {
+// start opens the device, at an address from which the server can be reached,
+// and its connection manager.
+func (c *Client) start(ctx context.Context) error {
 	if c.device == nil {
-		var err error
-		if c.device, err = c.Open(localFor(conn.LocalAddr())); err != nil {
-			return nil, err
+		local, err := control.LocalFor(ctx, c.Address)
+		if err != nil {
+			return err
+		}
+		if c.device, err = c.Open(local); err != nil {
+			return err
 		}
 	}
-	return newEndpoint(c.device, spec, rand.Uint64())
+	if c.manager != nil {
+		return nil
+	}
+	var err error
+	c.manager, err = cm.New(c.device, cm.Config{})
+	return err
+}
+
+// ask tells the server of the test and connects the queue pairs for it.
+func (c *connection) ask(ctx context.Context) error {
+	if err := c.Send(ctx, msgTest, test{Spec: c.spec, Shared: regionOf(c.shared)}); err != nil {
+		return err
+	}
+	var peer region
+	if err := c.Receive(ctx, msgOffer, &peer); err != nil {
+		return err
+	}
+	if err := c.meet(peer); err != nil {
+		return err
+	}
+	return c.join(ctx, c.Connect)
 }
 
 // measure runs the client's side of the test and compares notes with the server.
@@ -106,8 +137,8 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 	return result, nil
 }
 
-// run is the active side of a test. It ends with the session, since only the
-// first queue pair fails by itself when the peer is gone.
+// run is the active side of a test. It ends with the conversation, since a queue
+// pair on which nothing is outstanding does not fail when the peer is gone.
 func (c *connection) run(ctx context.Context, progress func(Progress)) (done, error) {
 	ctx, cancel := c.Watch(ctx)
 	defer cancel()

@@ -1,20 +1,25 @@
 // Package perf measures RDMA operations between two processes, with the
 // vocabulary of perftest: write, read, send and atomic; bandwidth and latency.
 //
-//	client                                     server
-//	Client.Run(spec) ── spec, parameters ────> Serve: one session per client
-//	  endpoint       <── parameters ─────────    endpoint of the same shape
-//	  go ─────────────────────────────────────>
-//	  drive | rounds  ═══ RDMA operations ═══>   serve | echo (drive, if both send)
-//	  done ───────────────────────────────────>
+//	client                                      server
+//	                                            Listen, Serve: one line per client
+//	Client.Run(spec) ── spec, memory ────────>  endpoint of the same shape
+//	                 <── memory ──────────────
+//	  Connect ── each queue pair ────────────>  Admit
+//	  go ────────────────────────────────────>
+//	  drive | rounds  ═══ RDMA operations ═══>  serve | echo (drive, if both send)
+//	  done ──────────────────────────────────>
 //	                 <── done, counters, verdict
-//	  Result ── bye ──────────────────────────>  Result
+//	  Result ── bye ─────────────────────────>  Result
 //
 // The client decides everything; the server serves whatever is asked, for any
-// number of clients. Package oob connects the queue pairs, package control
-// carries what the two ends say to each other; everything measured travels
-// over the queue pairs. The package is handed a function that opens a device,
-// and knows no engine.
+// number of clients. Package control carries what the two ends say to each
+// other, over a queue pair of its own, and connects the queue pairs of the test
+// through the connection manager. The package is handed a function that opens a
+// device, and knows no engine.
+//
+// An address has one queue pair 1, so a server holds the addresses at which it
+// serves, and a client on the same machine takes another.
 //
 // An endpoint has local memory, which its own operations use, and shared
 // memory, which the peer's operations reach. So for every operation the

@@ -3,8 +3,9 @@ package perf
 import (
 	"context"
 	"fmt"
+	"sync"
 
-	"github.com/braid-rdma/braid/oob"
+	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -25,31 +26,40 @@ const (
 type endpoint struct {
 	spec    Spec
 	layout  layout
+	options verbs.QPOptions // of each queue pair
 	pd      *verbs.PD
 	cq      *verbs.CQ
 	qps     []*verbs.QP
+	conns   []*cm.Conn // of the queue pairs, where the connection manager made them
 	local   *verbs.MR  // what this end's operations send from, or read into
 	shared  *verbs.MR  // what the peer's operations write, read or send into
-	peer    oob.Region // the peer's shared memory
+	peer    region     // the peer's shared memory
 	receive []receiver
 
 	// peers, where there are any, are the memory that the peer has for each
 	// queue pair, instead of peer.
-	peers []oob.Region
+	peers []region
 	// warmUp is how many rounds of a latency test come before those measured.
 	warmUp int
 
 	completions [pollBatch]verbs.Completion
 }
 
-// newEndpoint makes everything that a test needs on a device.
-func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
-	return newEndpointWith(d, spec, seed, newLayout(&spec))
+// region is memory as the other end's operations name it.
+type region struct {
+	Addr   uint64 `json:"addr,string"`
+	RKey   uint32 `json:"rkey"`
+	Length uint64 `json:"length,string"`
 }
 
-// newEndpointWith is newEndpoint with another layout than braid's own.
-func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoint, error) {
-	e := &endpoint{spec: spec, layout: l, warmUp: warmUpRounds}
+func regionOf(m *verbs.MR) region {
+	return region{Addr: m.Addr(), RKey: m.RKey(), Length: uint64(m.Len())}
+}
+
+// newEndpoint makes everything that a test needs on a device, but the queue
+// pairs, which come with their connections.
+func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
+	e := &endpoint{spec: spec, layout: newLayout(&spec), warmUp: warmUpRounds}
 	if err := e.create(d, seed); err != nil {
 		e.close()
 		return nil, err
@@ -57,35 +67,64 @@ func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoi
 	return e, nil
 }
 
-func (e *endpoint) create(d *verbs.Device, seed uint64) error {
-	options, err := e.spec.queuePairOptions()
+// newEndpointWith makes an endpoint with another layout than braid's own, and
+// with queue pairs that are not yet connected.
+func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoint, error) {
+	e := &endpoint{spec: spec, layout: l, warmUp: warmUpRounds}
+	err := e.create(d, seed)
+	for i := 0; err == nil && i < spec.QPs; i++ {
+		err = e.createQueuePair()
+	}
 	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *endpoint) create(d *verbs.Device, seed uint64) (err error) {
+	if e.options, err = e.spec.queuePairOptions(); err != nil {
 		return err
 	}
 	// A server may offer fewer paths than the client would like, or smaller
 	// packets; the two ends then agree on the lesser.
-	info := d.Engine().Info()
-	options.Conn.Paths = min(options.Conn.Paths, info.Paths)
-	options.Conn.MTU = min(options.Conn.MTU, info.MTU)
+	info, o := d.Engine().Info(), &e.options
+	o.Conn.Paths = min(o.Conn.Paths, info.Paths)
+	o.Conn.MTU = min(o.Conn.MTU, info.MTU)
 	if e.pd, err = d.CreatePD(); err != nil {
 		return err
 	}
-	depth := e.spec.QPs * (options.SendDepth + options.RecvDepth)
-	if e.cq, err = d.CreateCQ(depth); err != nil {
+	if e.cq, err = d.CreateCQ(e.spec.QPs * (o.SendDepth + o.RecvDepth)); err != nil {
 		return err
 	}
-	options.SendCQ, options.RecvCQ = e.cq, e.cq
-	if err := e.allocate(seed); err != nil {
-		return err
+	o.SendCQ, o.RecvCQ = e.cq, e.cq
+	return e.allocate(seed)
+}
+
+// createQueuePair makes the next queue pair, ready to be connected.
+func (e *endpoint) createQueuePair() error {
+	qp, err := e.pd.CreateQP(e.options)
+	if err != nil {
+		return fmt.Errorf("queue pair %d: %w", len(e.qps), err)
 	}
-	for i := range e.spec.QPs {
-		qp, err := e.pd.CreateQP(options)
-		if err != nil {
-			return fmt.Errorf("queue pair %d: %w", i, err)
+	if e.spec.receives() {
+		if err := qp.Prepare(); err != nil {
+			return err
 		}
-		e.qps = append(e.qps, qp)
 	}
-	return e.postReceives()
+	return e.adopt(qp)
+}
+
+// adopt takes a queue pair as the next of the endpoint's, and prepares it to be
+// sent to.
+func (e *endpoint) adopt(qp *verbs.QP) error {
+	e.qps = append(e.qps, qp)
+	if !e.spec.receives() {
+		return nil
+	}
+	i := len(e.receive)
+	e.receive = append(e.receive, newReceiver(e, i))
+	return e.receive[i].refill(e.spec.recvDepth())
 }
 
 // allocate makes the two regions and fills the one that is the source.
@@ -107,25 +146,8 @@ func (e *endpoint) allocate(seed uint64) (err error) {
 	return nil
 }
 
-// postReceives prepares the queue pairs to be sent to.
-func (e *endpoint) postReceives() error {
-	if !e.spec.receives() {
-		return nil
-	}
-	for i, qp := range e.qps {
-		if err := qp.Prepare(); err != nil {
-			return err
-		}
-		e.receive = append(e.receive, newReceiver(e, i))
-		if err := e.receive[i].refill(e.spec.recvDepth()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // peerOf is the peer's memory for the operations of a queue pair.
-func (e *endpoint) peerOf(queuePair int) oob.Region {
+func (e *endpoint) peerOf(queuePair int) region {
 	if e.peers != nil {
 		return e.peers[queuePair]
 	}
@@ -161,8 +183,14 @@ func firstError(completions []verbs.Completion) error {
 	return nil
 }
 
-// close frees everything the endpoint made.
+// close ends the connections and frees everything the endpoint made. A peer
+// that is gone is waited for once, not once for each connection.
 func (e *endpoint) close() {
+	var farewells sync.WaitGroup
+	for _, c := range e.conns {
+		farewells.Go(func() { c.Close() })
+	}
+	farewells.Wait()
 	if e.cq != nil {
 		_ = e.cq.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -14,6 +15,15 @@ func explain(err error) error {
 		return fmt.Errorf("the peer does not answer over UDP: check that port 4791 is open in both directions: %w", err)
 	case errors.Is(err, verbs.ErrRNRRetryExceeded):
 		return fmt.Errorf("the peer posts no receives: is it still running?: %w", err)
+	}
+	return err
+}
+
+// explainDial adds to an error of a connection attempt what the user can do
+// about it.
+func explainDial(err error) error {
+	if errors.Is(err, cm.ErrUnreachable) || errors.Is(err, cm.ErrRefused) {
+		return fmt.Errorf("%w (is `braid perf serve` running there?)", err)
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/internal/loopnet"
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -28,18 +28,18 @@ type bench struct {
 	results  []*Result
 }
 
-func newBench(t *testing.T, change func(*Server)) *bench {
+func newBench(t *testing.T, change func(*bench)) *bench {
 	t.Helper()
-	listener, err := oob.Listen("127.0.0.1:0")
+	b := &bench{t: t, network: loopnet.New(loopnet.Options{Paths: 8}), ended: make(chan error, 1)}
+	open := func(netip.Addr) (*verbs.Device, error) { return b.network.Open(), nil }
+	listener, err := Listen(netip.Addr{}, 0, open)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, network: loopnet.New(loopnet.Options{Paths: 8}), ended: make(chan error, 1)}
-	open := func(netip.Addr) (*verbs.Device, error) { return b.network.Open(), nil }
-	b.client = &Client{Address: listener.Addr().String(), Open: open}
-	b.server = &Server{Listener: listener, Open: open, Finished: b.finished}
+	b.client = &Client{Address: listener.Addrs()[0].String(), Open: open}
+	b.server = &Server{Listener: listener, Finished: b.finished}
 	if change != nil {
-		change(b.server)
+		change(b)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	b.stop = stop
@@ -171,7 +171,7 @@ func TestDepthOfOne(t *testing.T) {
 }
 
 func TestServerServesOnce(t *testing.T) {
-	b := newBench(t, func(s *Server) { s.Once, s.Op, s.Metric = true, Write, Bandwidth })
+	b := newBench(t, func(b *bench) { b.server.Once, b.server.Op, b.server.Metric = true, Write, Bandwidth })
 	want, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -185,9 +185,10 @@ func TestServerServesOnce(t *testing.T) {
 }
 
 func TestServerRefuses(t *testing.T) {
-	b := newBench(t, func(s *Server) { s.Op, s.Metric = Write, Bandwidth })
+	b := newBench(t, func(b *bench) { b.server.Op, b.server.Metric = Write, Bandwidth })
 	_, err := b.run(Spec{Op: Read, Metric: Latency})
-	if !errors.Is(err, oob.ErrRejected) || !strings.Contains(err.Error(), "write bw only") {
+	var refused *control.PeerError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "write bw only") {
 		t.Fatalf("error %v, want a refusal with its reason", err)
 	}
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/braid-rdma/braid/internal/perftest"
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -110,7 +109,7 @@ func (p *perftestEnd) meet() error {
 		// A stream adds the offset of its own buffer, which the peer's address
 		// must not have.
 		offset := uint64(p.layout.offset(i, 0))
-		p.peers = append(p.peers, oob.Region{Addr: peer.Addr - offset, RKey: peer.RKey})
+		p.peers = append(p.peers, region{Addr: peer.Addr - offset, RKey: peer.RKey})
 	}
 	// They show each other all keys once more, and use the first to wait for each
 	// other: before, where receives are posted after the connection is made, and after.

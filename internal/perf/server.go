@@ -2,13 +2,11 @@ package perf
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"sync"
 
-	"github.com/braid-rdma/braid/oob"
+	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -18,8 +16,7 @@ const maxSessions = 64
 // Server serves tests. Several clients may come at once; each has its own
 // queue pairs and memory.
 type Server struct {
-	Listener *oob.Listener // required; closed by Serve
-	Open     Opener        // required
+	Listener *Listener // required; closed by Serve
 	// Once ends the server after its first client, whose outcome is the server's.
 	Once bool
 	// Op and Metric, when not empty, are the only test that is served.
@@ -28,95 +25,90 @@ type Server struct {
 	// Finished hears of the outcome of each client: a result, or an error, or
 	// both. It is called by several goroutines; it may be nil.
 	Finished func(client string, r *Result, err error)
-
-	mu      sync.Mutex
-	devices map[netip.Addr]*verbs.Device
 }
 
 // Serve serves clients until ctx ends, which is no error.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.Listener.Close()
-	defer s.closeDevices()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	slots := make(chan struct{}, maxSessions)
 	for {
-		conn, err := s.Listener.Accept(ctx)
+		call, err := s.Listener.calls.Next(ctx)
 		if ctx.Err() != nil {
-			if err == nil {
-				conn.Close()
-			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if s.Once {
-			return s.serve(ctx, conn)
+			return s.serve(ctx, call)
 		}
 		slots <- struct{}{}
 		sessions.Go(func() {
 			// Finished has told of the error; the other clients do not care.
-			_ = s.serve(ctx, conn)
+			_ = s.serve(ctx, call)
 			<-slots
 		})
 	}
 }
 
 // serve serves one client and tells of the outcome.
-func (s *Server) serve(ctx context.Context, conn *oob.Conn) error {
-	client := conn.RemoteAddr().String()
-	result, err := s.serveClient(ctx, conn)
+func (s *Server) serve(ctx context.Context, call *control.Call) error {
+	result, err := s.serveClient(ctx, call)
 	if s.Finished != nil {
-		s.Finished(client, result, err)
+		s.Finished(call.RemoteAddr().String(), result, err)
 	}
 	return err
 }
 
-func (s *Server) serveClient(ctx context.Context, conn *oob.Conn) (*Result, error) {
-	e, err := s.endpoint(ctx, conn)
-	if err != nil {
-		// The peer may have left before it hears the reason.
-		_ = conn.Reject(ctx, err.Error())
-		return nil, err
-	}
-	defer e.close()
-	client, err := connect(ctx, conn, e, false)
+func (s *Server) serveClient(ctx context.Context, call *control.Call) (*Result, error) {
+	line, err := call.Accept(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer client.session.Close()
-	result, err := client.respond(ctx)
+	client, err := s.agree(ctx, call.Device(), line)
+	if err != nil {
+		err = line.Fail(err)
+		line.Close()
+		return nil, err
+	}
+	defer client.close()
+	var result *Result
+	if err = client.join(ctx, client.Admit); err == nil {
+		result, err = client.respond(ctx)
+	}
 	if err != nil && result == nil {
 		err = client.Fail(err)
 	}
 	return result, err
 }
 
-// endpoint makes the server's end of what the client asks for.
-func (s *Server) endpoint(ctx context.Context, conn *oob.Conn) (*endpoint, error) {
-	client, err := conn.Peer(ctx)
-	if err != nil {
+// agree makes the server's end of what the client asks for.
+func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line) (*connection, error) {
+	var asked test
+	if err := line.Receive(ctx, msgTest, &asked); err != nil {
 		return nil, err
 	}
-	var h hello
-	if err := json.Unmarshal(client.PrivateData, &h); err != nil {
-		return nil, fmt.Errorf("%w: the client is not braid perf: %w", ErrSpec, err)
-	}
-	if h.Version != version {
-		return nil, fmt.Errorf("%w: client of version %d, server of version %d: use the same braid on both sides", ErrSpec, h.Version, version)
-	}
-	if err := h.Spec.Check(); err != nil {
+	if err := asked.Spec.Check(); err != nil {
 		return nil, err
 	}
-	if s.Op != "" && (h.Spec.Op != s.Op || h.Spec.Metric != s.Metric) {
+	if s.Op != "" && (asked.Spec.Op != s.Op || asked.Spec.Metric != s.Metric) {
 		return nil, fmt.Errorf("%w: the server was started for %s %s only: `braid perf serve` serves every test", ErrSpec, s.Op, s.Metric)
 	}
-	device, err := s.device(localFor(conn.LocalAddr()))
+	e, err := newEndpoint(d, asked.Spec, rand.Uint64())
 	if err != nil {
 		return nil, err
 	}
-	return newEndpoint(device, h.Spec, rand.Uint64())
+	c := &connection{endpoint: e, Line: line}
+	if err = c.meet(asked.Shared); err == nil {
+		err = c.Send(ctx, msgOffer, regionOf(e.shared))
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // respond is the server's side of a test. A result comes with ErrNotVerified too.
@@ -160,31 +152,4 @@ func (c *connection) respond(ctx context.Context) (*Result, error) {
 		return result, ErrNotVerified
 	}
 	return result, nil
-}
-
-// device is the device at a local address, opened for the first client that
-// needs it.
-func (s *Server) device(local netip.Addr) (*verbs.Device, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d := s.devices[local]; d != nil {
-		return d, nil
-	}
-	d, err := s.Open(local)
-	if err != nil {
-		return nil, err
-	}
-	if s.devices == nil {
-		s.devices = make(map[netip.Addr]*verbs.Device)
-	}
-	s.devices[local] = d
-	return d, nil
-}
-
-func (s *Server) closeDevices() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.devices {
-		_ = d.Close()
-	}
 }

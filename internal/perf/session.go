@@ -2,22 +2,17 @@ package perf
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
 
+	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/control"
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// version is of the conversation between client and server; the two must have
-// the same one.
-const version = 1
-
-// regionName names the shared memory of each end to the other.
-const regionName = "shared"
+// protocol is what client and server speak; the two must have the same version.
+var protocol = control.Protocol{Tool: "perf", Version: 2}
 
 // Opener opens a device at a local address; the zero address leaves the
 // choice of a loopback address to the engine.
@@ -34,19 +29,20 @@ func localFor(local net.Addr) netip.Addr {
 	return tcp.AddrPort().Addr().Unmap()
 }
 
-// hello is the private data with which the client connects.
-type hello struct {
-	Version int  `json:"version"`
-	Spec    Spec `json:"spec"`
-}
-
-// The messages after that, in the order in which they travel.
+// The messages of a test, in the order in which they travel.
 const (
-	msgQueuePairs = "queue-pairs" // both: parameters of the queue pairs after the first
-	msgGo         = "go"          // client: I am ready
-	msgDone       = "done"        // both: all my operations have completed
-	msgBye        = "bye"         // client: the result, for the server to print
+	msgTest  = "test"  // client: what to do, and where my memory is
+	msgOffer = "offer" // server: where mine is; ask for queue pairs
+	msgGo    = "go"    // client: I am ready
+	msgDone  = "done"  // both: all my operations have completed
+	msgBye   = "bye"   // client: the result, for the server to print
 )
+
+// test is what the client asks for.
+type test struct {
+	Spec   Spec   `json:"spec"`
+	Shared region `json:"shared"`
+}
 
 // done tells what one end's operations came to.
 type done struct {
@@ -61,58 +57,36 @@ type done struct {
 // connection is an endpoint that is connected to its peer.
 type connection struct {
 	*endpoint
-	session *oob.Session
-	*control.Talk
+	*control.Line
 }
 
-// connect connects the first queue pair of an endpoint over conn, and with it
-// the conversation; then the others. It owns conn.
-func connect(ctx context.Context, conn *oob.Conn, e *endpoint, client bool) (*connection, error) {
-	options := oob.Options{Regions: []oob.Region{oob.RegionOf(regionName, e.shared)}}
-	if client {
-		var err error
-		if options.PrivateData, err = json.Marshal(hello{Version: version, Spec: e.spec}); err != nil {
-			conn.Close()
-			return nil, err
-		}
-	}
-	session, err := oob.Connect(ctx, conn, e.qps[0], options)
-	if err != nil {
-		return nil, err
-	}
-	c := &connection{endpoint: e, session: session, Talk: control.New(session)}
-	if err := c.connectRest(ctx); err != nil {
-		err = c.Fail(err)
-		session.Close()
-		return nil, err
-	}
-	return c, nil
+// close ends the operations' connections first: what is said of them has been
+// said.
+func (c *connection) close() {
+	c.endpoint.close()
+	_ = c.Line.Close()
 }
 
-// connectRest connects the queue pairs after the first.
-func (c *connection) connectRest(ctx context.Context) error {
-	remote := c.session.Remote()
-	peer, ok := remote.Region(regionName)
-	if !ok || peer.Length != uint64(c.shared.Len()) {
+// meet takes the peer's memory.
+func (c *connection) meet(peer region) error {
+	if peer.Length != uint64(c.shared.Len()) {
 		return fmt.Errorf("%w: the peer shares %d bytes, not %d", ErrSpec, peer.Length, c.shared.Len())
 	}
 	c.peer = peer
-	var local, others []verbs.ConnParams
-	for _, qp := range c.qps[1:] {
-		local = append(local, qp.Params())
-	}
-	if err := c.Send(ctx, msgQueuePairs, local); err != nil {
-		return err
-	}
-	if err := c.Receive(ctx, msgQueuePairs, &others); err != nil {
-		return err
-	}
-	if len(others) != len(local) {
-		return fmt.Errorf("%w: the peer has %d queue pairs, not %d", ErrSpec, len(others)+1, len(c.qps))
-	}
-	for i, qp := range c.qps[1:] {
-		if err := qp.Connect(others[i]); err != nil {
-			return err
+	return nil
+}
+
+// join connects the queue pairs, one after the other, with Line.Connect or
+// Line.Admit.
+func (c *connection) join(ctx context.Context, next func(context.Context, cm.Options) (*cm.Conn, error)) error {
+	for range c.spec.QPs {
+		conn, err := next(ctx, cm.Options{PD: c.pd, QP: c.options, Prepare: c.adopt})
+		if err != nil {
+			return fmt.Errorf("queue pair %d: %w", len(c.conns), err)
+		}
+		c.conns = append(c.conns, conn)
+		if kind := conn.QP().Type(); kind != c.options.Type {
+			return fmt.Errorf("%w: the peer made the queue pair %v, not %v", ErrSpec, kind, c.options.Type)
 		}
 	}
 	return nil
@@ -158,8 +132,8 @@ func (e *endpoint) report(operations []uint64, m *meter) (done, error) {
 // verify compares this end's shared memory with what the peer says that its
 // operations did to it, or read from it.
 func (e *endpoint) verify(peer *done) (bool, error) {
-	if len(peer.Operations) != len(e.qps) {
-		return false, fmt.Errorf("%w: the peer reports on %d queue pairs, not %d", ErrSpec, len(peer.Operations), len(e.qps))
+	if len(peer.Operations) != e.spec.QPs {
+		return false, fmt.Errorf("%w: the peer reports on %d queue pairs, not %d", ErrSpec, len(peer.Operations), e.spec.QPs)
 	}
 	if e.spec.Op != Atomic {
 		sum, err := e.layout.checksum(e.shared, peer.Operations)

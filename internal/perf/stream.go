@@ -3,7 +3,6 @@ package perf
 import (
 	"time"
 
-	"github.com/braid-rdma/braid/oob"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -18,7 +17,7 @@ type stream struct {
 	qp     *verbs.QP
 	index  int
 	layout layout
-	peer   oob.Region
+	peer   region
 	depth  uint64
 	limit  uint64 // operations to post; lowered to stop early
 

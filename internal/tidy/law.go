@@ -46,7 +46,7 @@ var engineLaw = roomLaw{
 
 // toolLaw is that of the tools behind the command. They are handed a device,
 // so they name no engine.
-var toolLaw = roomLaw{rooms: []string{"oob", "verbs", "transport", "internal", "internal/control"}}
+var toolLaw = roomLaw{rooms: []string{"cm", "verbs", "transport", "internal", "internal/control"}}
 
 // pureDenied are the standard packages that would let the outside world into
 // the state machine. A network address as a value is harmless, so the rooms
@@ -125,7 +125,7 @@ var law = map[string]roomLaw{
 	"internal/loopnet": engineLaw,
 
 	// The logic of the command's tools: cmd itself has flags and printing only.
-	"internal/control": {rooms: []string{"oob", "verbs"}},
+	"internal/control": {rooms: []string{"cm", "verbs"}},
 	"internal/perf":    toolLaw,
 	"internal/demo":    toolLaw,
 
