@@ -188,6 +188,14 @@ func (e *engine) Kick(qp transport.QP) {
 	}
 }
 
+// Flush sends what a round has left for the program's answer.
+func (e *engine) Flush(qp transport.QP) {
+	if p := e.ports[uint32(qp.Number())]; p != nil && p.dirty && !e.closed.Load() {
+		e.transmit(e.Now(), p)
+		e.flush()
+	}
+}
+
 func (e *engine) touch(p *port) {
 	if !p.dirty {
 		p.dirty = true

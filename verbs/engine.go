@@ -91,6 +91,16 @@ type Engine interface {
 	Close() error
 }
 
+// Flusher is an engine that may hold back what a queue pair has to send, as one
+// does that waits for the program's answer before it sends acknowledgements. It is
+// asked before a queue pair ends: a message that the program has seen must have
+// been acknowledged, or the sender would take it for lost.
+type Flusher interface {
+	// Flush sends what the queue pair has to send, as far as the network takes it
+	// at once. Locked.
+	Flush(qp transport.QP)
+}
+
 // Sink receives what a queue pair reports. The engine calls it with the lock
 // held, in the order in which PollCompletion and PollEvent yield, and copies
 // nothing beforehand: the pointer is valid during the call only.

@@ -166,6 +166,9 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 		}
 		q.remote = attr.Remote
 	}
+	if to == Err || to == Reset {
+		q.flushLocked()
+	}
 	var ta *transport.Attr
 	if attr != nil {
 		ta = &attr.Attr

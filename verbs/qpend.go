@@ -61,7 +61,16 @@ func (q *QP) failLocked() {
 	if s := q.transport.State(); s == transport.Reset || s == transport.Err {
 		return
 	}
+	q.flushLocked()
 	// The table of transitions lets every state move to ERR, so this cannot fail.
 	_ = q.transport.Modify(q.device.engine.Now(), transport.Err, nil)
 	q.device.engine.Kick(q.transport)
+}
+
+// flushLocked sends what the engine has held back: the end of a queue pair
+// forgets it.
+func (q *QP) flushLocked() {
+	if f, ok := q.device.engine.(Flusher); ok {
+		f.Flush(q.transport)
+	}
 }

@@ -21,6 +21,10 @@ const (
 	providerConfig = "/etc/libibverbs.d/rxe.driver"
 )
 
+// loadedLibraries are those that programs load without being linked with them:
+// the C library needs this one to end a thread.
+var loadedLibraries = []string{"libgcc_s.so.1"}
+
 // imageFile is the initramfs in the folder of an image.
 const imageFile = "initramfs"
 
@@ -88,6 +92,15 @@ func (a archive) addPrograms(image *Image) error {
 	}
 	for hostPath, name := range image.Files {
 		if err := a.addProgram(hostPath, name); err != nil {
+			return err
+		}
+	}
+	for _, library := range loadedLibraries {
+		found := findLibrary(library)
+		if found == "" {
+			return fmt.Errorf("%w: missing: %s", ErrUnavailable, library)
+		}
+		if err := a.addProgram(found, libraryDir+"/"+library); err != nil {
 			return err
 		}
 	}
