@@ -27,6 +27,9 @@ func TestIPv6(t *testing.T) {
 		t.Skipf("interop: this host has no IPv6: %v: %s", err, output)
 	}
 	run(t, 10*time.Second, "ip", "address", "add", guestAddr6.String()+"/64", "dev", "eth0", "nodad")
+	// The two find each other's hardware addresses before it matters how long that
+	// takes.
+	run(t, 30*time.Second, "busybox", "ping6", "-c", "3", hostAddr6.String())
 	d, err := udp.Open(udp.Config{Addr: hostAddr6})
 	if err != nil {
 		t.Fatal(err)
