@@ -56,17 +56,35 @@ step_lint() {
 # Other systems lack engines, but everything builds there and says so.
 step_darwin() { GOOS=darwin GOARCH=arm64 go build ./...; }
 
-# The seeds have a step of their own; here they are only a few.
-step_test() { BRAID_SEEDS=500 go test -shuffle=on -timeout 10m ./...; }
+# The seeds have a step of their own; here they are only a few. So has the virtual
+# machine of the kernel's RoCE driver.
+step_test() {
+  local packages
+  packages=$(go list ./... | grep -v /interop/rxe$)
+  # shellcheck disable=SC2086 # a list of packages
+  BRAID_SEEDS=500 go test -shuffle=on -timeout 10m $packages
+}
 
 step_race() {
   command -v "$(go env CC)" >/dev/null ||
     skip "race: the race detector needs a C compiler"
   # The figures are long runs of code that other tests cover under the detector.
   local packages
-  packages=$(go list ./... | grep -v /experiments/figures/)
+  packages=$(go list ./... | grep -v -e /experiments/figures/ -e /interop/rxe$)
   # shellcheck disable=SC2086 # a list of packages
   BRAID_SEEDS=500 go test -race -shuffle=on -timeout 15m $packages
+}
+
+# Unmodified RDMA programs on the Linux kernel's RoCE driver, in a virtual machine.
+step_interop() {
+  go test -count=1 -timeout 10m -v ./interop/rxe >"$scratch/interop" 2>&1 || {
+    grep -v -e '^=== ' -e '--- PASS' "$scratch/interop"
+    return 1
+  }
+  grep -e '^--- ' -e 'rxe .* braid RC' -e '^ok' "$scratch/interop"
+  local reason
+  reason=$(grep -m 1 -o 'interop: .*' "$scratch/interop" || true)
+  [[ -z $reason ]] || skip "$reason"
 }
 
 step_seeds() {
@@ -127,7 +145,7 @@ step_readme() { scripts/readme.sh README.md; }
 
 step_bench() { go -C bench vet ./... && go -C bench test ./...; }
 
-steps=(setup build format vet lint darwin test race seeds fuzz figures lab examples demo readme bench)
+steps=(setup build format vet lint darwin test race interop seeds fuzz figures lab examples demo readme bench)
 [[ $# -eq 0 ]] || steps=("$@")
 failed=()
 skipped=()

@@ -6,18 +6,31 @@
 # BRAID_NO_INSTALL=1 leaves the system as it is.
 set -euo pipefail
 
-# program:package:what is skipped without it
+kernel_tests="the tests against the Linux kernel's RoCE driver"
+
+# program or file:packages:what is skipped without it
 wanted=(
   "iperf3:iperf3:the TCP reference of make bench"
   "tshark:tshark:the test that Wireshark decodes our packets"
   "cc:gcc libc6-dev:the tests under the race detector"
+  "qemu-system-x86_64:qemu-system-x86:$kernel_tests"
+  "busybox:busybox-static:$kernel_tests"
+  "ip:iproute2:$kernel_tests"
+  "nft:nftables:those of $kernel_tests that lose packets"
+  "ib_write_bw:perftest:$kernel_tests"
+  "ibv_rc_pingpong:ibverbs-utils:$kernel_tests"
+  "rping:rdmacm-utils:$kernel_tests"
+  "/etc/libibverbs.d/rxe.driver:ibverbs-providers:$kernel_tests"
+  "/usr/include/infiniband/verbs.h:libibverbs-dev:$kernel_tests"
 )
+
+have() { command -v "$1" >/dev/null || [[ $1 == /* && -e $1 ]]; }
 
 missing_packages() {
   local entry program package
   for entry in "${wanted[@]}"; do
     IFS=: read -r program package _ <<<"$entry"
-    command -v "$program" >/dev/null || echo "$package"
+    have "$program" || echo "$package"
   done
 }
 
@@ -40,7 +53,7 @@ fi
 
 for entry in "${wanted[@]}"; do
   IFS=: read -r program package skipped <<<"$entry"
-  if ! command -v "$program" >/dev/null; then
+  if ! have "$program"; then
     echo "setup: WARNING: $program is missing (Debian: apt-get install $package); SKIPPED without it: $skipped" >&2
   fi
 done

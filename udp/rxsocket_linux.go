@@ -88,6 +88,9 @@ func openRx(addr netip.AddrPort, opt rxOptions) (*rxSocket, error) {
 }
 
 // rxSocketOptions lists the options that every receiving socket must have.
+//
+// RoCEv2 has its own checksum, so senders may leave that of UDP at zero, as the
+// Linux driver does. Over IPv6 a socket takes such packets only if it says so.
 func rxSocketOptions(ip netip.Addr) []option {
 	overflow := option{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1}
 	if ip.Is4() {
@@ -102,6 +105,7 @@ func rxSocketOptions(ip netip.Addr) []option {
 		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
 		{unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
+		{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1},
 	}
 }
 

@@ -123,3 +123,22 @@ func FuzzParseControl(f *testing.F) {
 		}
 	})
 }
+
+// TestReceivesWithoutChecksum sends as RoCE devices do, whose packets have no UDP
+// checksum because they have an ICRC.
+func TestReceivesWithoutChecksum(t *testing.T) {
+	for _, ip := range []netip.Addr{loopback4, loopback6} {
+		t.Run(ip.String(), func(t *testing.T) {
+			p := newPair(t, pairOptions{ip: ip})
+			level, name := unix.SOL_SOCKET, unix.SO_NO_CHECK
+			if ip.Is6() {
+				level, name = unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX
+			}
+			noError(t, unix.SetsockoptInt(p.pool.sockets[0].fd, level, name, 1))
+			packet := content(1, 100)
+			p.post(0, packet)
+			p.batch.flush()
+			p.wantPackets(packet)
+		})
+	}
+}

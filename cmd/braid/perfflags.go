@@ -59,6 +59,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
 	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
 	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU, 256 to 4096 (default: the largest that fits)")
+	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 14, "how long an acknowledgement is waited for: 4 usec * 2^timeout")
 	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
 	if s.Metric == perf.Bandwidth {
 		flags.IntVarP(&s.QPs, "qp-num", "q", 1, "queue pairs")
@@ -93,7 +94,7 @@ func complete(cmd *cobra.Command, flag string, values []string) {
 // finish turns the flags into a test and refuses what makes no sense. A value
 // of zero that the user gave is not the default that it would stand for.
 func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
-	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-num", "paths"} {
+	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "0" {
 			return usageError{fmt.Errorf("--%s must be above zero", name)}
 		}

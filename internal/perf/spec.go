@@ -65,6 +65,8 @@ type Spec struct {
 	QPs        int           `json:"qps"`      // default 1
 	TxDepth    int           `json:"tx_depth"` // operations outstanding; default 128
 	MTU        int           `json:"mtu"`      // default: the largest that both ends carry
+	// QPTimeout is the local ACK timeout, 4.096 µs · 2^QPTimeout: default 14.
+	QPTimeout int `json:"qp_timeout"`
 
 	QP     string `json:"qp"`     // mp (default) or rc
 	Paths  int    `json:"paths"`  // mp: default 4
@@ -95,6 +97,7 @@ func (s Spec) WithDefaults() Spec {
 	}
 	orDefault(&s.QPs, 1)
 	orDefault(&s.TxDepth, 128)
+	orDefault(&s.QPTimeout, 14)
 	orDefault(&s.QP, "mp")
 	if s.QP != "mp" {
 		s.Paths = 1
@@ -134,6 +137,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("%w: tx depth %d: use 1 to %d", ErrSpec, s.TxDepth, MaxDepth)
 	case s.MTU != 0 && !transport.ValidMTU(s.MTU):
 		return fmt.Errorf("%w: MTU %d: use 256, 512, 1024, 2048 or 4096", ErrSpec, s.MTU)
+	case s.QPTimeout < 1 || s.QPTimeout > 31:
+		return fmt.Errorf("%w: QP timeout %d: use 1 to 31", ErrSpec, s.QPTimeout)
 	case s.Paths < 1 || s.Paths > transport.MaxPaths:
 		return fmt.Errorf("%w: %d paths: use 1 to %d", ErrSpec, s.Paths, transport.MaxPaths)
 	case s.QPs*newLayout(s).queuePairBytes() > maxRegion:

@@ -30,6 +30,7 @@ type Config struct {
 	MTU        int
 	QPs        int // SRQ: queue pairs; else 1
 	Depth      int // receives posted; default 500, as in the programs
+	AckTimeout int // of this end; default: that of verbs.ConnOptions
 }
 
 // ErrData is a message that holds other bytes than it should.
@@ -81,7 +82,7 @@ func (p *Peer) create(d *verbs.Device) (err error) {
 		return err
 	}
 	options := verbs.QPOptions{
-		Type: verbs.RC, SendCQ: p.cq, RecvDepth: c.Depth, SignalAll: true, Conn: verbs.ConnOptions{MTU: c.MTU},
+		Type: verbs.RC, SendCQ: p.cq, RecvDepth: c.Depth, SignalAll: true, Conn: verbs.ConnOptions{MTU: c.MTU, AckTimeout: c.AckTimeout},
 	}
 	switch c.Program {
 	case UD:

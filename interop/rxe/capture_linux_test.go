@@ -24,12 +24,14 @@ func TestCapture(t *testing.T) {
 	}
 	for _, program := range []pingpong.Program{pingpong.RC, pingpong.UD, pingpong.SRQ} {
 		runs[string(program)] = func(t *testing.T) {
-			playPingpong(t, openDevice(t), pingpong.Config{Program: program, Size: 2000, MTU: 2048, Iterations: 50, QPs: 2}, true)
+			playPingpong(t, openDevice(t), pingpong.Config{Program: program, Size: 2000, MTU: 2048, Iterations: 50, QPs: 2, AckTimeout: longTimeout}, true)
 		}
 	}
 	for _, c := range perftestCases {
 		runs[c.program()] = func(t *testing.T) { perftestClient(t, c) }
 	}
+	runs["rping"] = func(t *testing.T) { rpingServer(t, 1000) }
+	runs["rdma_client"], runs["rdma_server"] = TestRdmaClient, TestRdmaServer
 	for name, run := range runs {
 		t.Run(name, func(t *testing.T) {
 			tap := newWireTap(t)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +42,15 @@ var perftestCases = []perftestCase{
 	{"atomic", "lat", []string{"-n", "200"}},
 }
 
+// patience makes both ends wait long for an acknowledgement: the machine may
+// have to share its processor.
+var patience = []string{"-u", "18"}
+
+// programArgs are the program and its options.
+func (c perftestCase) programArgs(more ...string) []string {
+	return slices.Concat([]string{c.program(), "-d", "rxe0", "-F"}, c.args, patience, more)
+}
+
 // serves tells whether `braid perf serve` can be the server of a test.
 func (c perftestCase) serves() bool {
 	return c.metric == "bw" || c.op == "read" || c.op == "atomic"
@@ -52,7 +62,7 @@ func TestPerftest(t *testing.T) {
 		name := c.program() + " " + strings.Join(c.args, " ")
 		t.Run(name+"/braid is client", func(t *testing.T) { perftestClient(t, c) })
 		t.Run(name+"/braid is server", func(t *testing.T) {
-			perftestServer(t, c, []string{"perf", c.op, c.metric, "--compat", "perftest"}, c.args)
+			perftestServer(t, c, []string{"perf", c.op, c.metric, "--compat", "perftest"}, slices.Concat(c.args, patience))
 		})
 		if c.serves() {
 			t.Run(name+"/braid serves", func(t *testing.T) {
@@ -70,14 +80,14 @@ func braidCommand(ctx context.Context, args ...string) *exec.Cmd {
 func perftestClient(t *testing.T, c perftestCase) {
 	ctx, cancel := context.WithTimeout(t.Context(), playTime)
 	defer cancel()
-	server, err := guest(t).Start(ctx, append([]string{c.program(), "-d", "rxe0", "-F"}, c.args...)...)
+	server, err := guest(t).Start(ctx, c.programArgs()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Kill()
 	server.Discard()
 	awaitListener(ctx, t, perftestPort)
-	args := append([]string{"perf", c.op, c.metric, "--compat", "perftest", guestAddr.String()}, c.args...)
+	args := slices.Concat([]string{"perf", c.op, c.metric, "--compat", "perftest", guestAddr.String()}, c.args, patience)
 	output, err := braidCommand(ctx, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("braid: %v\n%s\n%s", err, output, server.Output())
@@ -102,7 +112,7 @@ func perftestServer(t *testing.T, c perftestCase, command, options []string) {
 	case <-ctx.Done():
 		t.Fatalf("braid does not listen: %s", output)
 	}
-	text, err := guest(t).Run(ctx, append([]string{c.program(), "-d", "rxe0", "-F", hostAddr.String()}, c.args...)...)
+	text, err := guest(t).Run(ctx, c.programArgs(hostAddr.String())...)
 	if err != nil {
 		cancel()
 	}

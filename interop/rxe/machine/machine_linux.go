@@ -73,7 +73,7 @@ func qemuArgs(c *Config) []string {
 		"-netdev", "tap,id=net,fd=" + strconv.Itoa(tapFD),
 		"-device", "virtio-net-pci,netdev=net,romfile=",
 		"-kernel", filepath.Join(c.Dir, kernelFile), "-initrd", filepath.Join(c.Dir, imageFile),
-		"-append", fmt.Sprintf("console=ttyS0 quiet panic=-1 guest.address=%s guest.mtu=%d", c.Guest, c.MTU),
+		"-append", fmt.Sprintf("console=ttyS0 loglevel=5 panic=-1 guest.address=%s guest.mtu=%d", c.Guest, c.MTU),
 	}
 }
 
