@@ -18,8 +18,8 @@ test: ## the tests, once
 race: ## the tests under the race detector
 	go test -race -shuffle=on ./...
 
-seeds: ## the fault harness over SEEDS seeds
-	BRAID_SEEDS=$(SEEDS) go test ./transport/... -run '^TestSeeds' -count=1 -timeout 15m
+seeds: ## the fault harness and the handshakes over SEEDS seeds
+	BRAID_SEEDS=$(SEEDS) go test ./transport/... ./cm/machine -run '^TestSeeds' -count=1 -timeout 15m
 
 lint: ## golangci-lint, pinned in internal/tools
 	@scripts/check.sh lint

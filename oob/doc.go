@@ -22,6 +22,12 @@
 // that many bytes of JSON, with a magic word and a version. All that a peer
 // says is checked before it is used.
 //
+// Package cm connects programs without TCP and together with standard peers, and
+// is what they use by default. This package stays for those that cannot use queue
+// pair 1, because another owner on the device has it or the network between does
+// not carry it, and for those that want messages of their own beside the queue
+// pair and news of the peer's death.
+//
 // Messages are neither encrypted nor authenticated, like the RoCEv2 packets
 // whose keys they carry: use it in networks that you trust.
 package oob

@@ -89,12 +89,15 @@ step_interop() {
 
 step_seeds() {
   # `go test` is content when -run matches nothing, which would check nothing.
-  [[ $(go test -list '^TestSeeds' ./transport/...) == *TestSeeds* ]] || {
-    echo "there is no TestSeeds in ./transport/..."
-    return 1
-  }
+  local packages
+  for packages in ./transport/... ./cm/machine; do
+    [[ $(go test -list '^TestSeeds' "$packages") == *TestSeeds* ]] || {
+      echo "there is no TestSeeds in $packages"
+      return 1
+    }
+  done
   echo "seeds: $BRAID_SEEDS"
-  go test ./transport/... -run '^TestSeeds' -count=1 -timeout 15m
+  go test ./transport/... ./cm/machine -run '^TestSeeds' -count=1 -timeout 15m
 }
 
 # Random networks, work and faults: what braid promises is checked in each.

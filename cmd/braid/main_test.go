@@ -106,7 +106,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, err bytes.Buffer
-	if code := run(ctx, []string{"perf", "serve", "--port", "0"}, strings.NewReader(""), &out, &err); code != exitInterrupted {
+	if code := run(ctx, []string{"perf", "serve", "--bind", "loopback", "--port", "0"}, strings.NewReader(""), &out, &err); code != exitInterrupted {
 		t.Errorf("exit code %d, %q", code, err.String())
 	}
 }

@@ -1,7 +1,10 @@
-// Command oob shows how two programs connect: package oob exchanges what their
-// queue pairs must know of each other over TCP, and the memory that the client
-// may write. Server and client share nothing but the TCP address, so they could
-// as well be two processes.
+// Command oob shows how two programs connect that cannot, or do not want to, use
+// the connection manager (see example connect, which is the usual way): package
+// oob exchanges what their queue pairs must know of each other over TCP, and the
+// memory that the client may write. It needs no queue pair 1, which one owner on
+// a device can have; it tells each side at once when the other's process dies;
+// and all that server and client share is a TCP address, though each device has
+// one of its own. They could as well be two processes.
 package main
 
 import (

@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/braid-rdma/braid/cm"
@@ -42,6 +43,10 @@ type endpoint struct {
 	// warmUp is how many rounds of a latency test come before those measured.
 	warmUp int
 
+	// yields says that others can run only where this end lets them: the process
+	// has one processor. With more of them it would only move between threads.
+	yields bool
+
 	completions [pollBatch]verbs.Completion
 }
 
@@ -59,7 +64,7 @@ func regionOf(m *verbs.MR) region {
 // newEndpoint makes everything that a test needs on a device, but the queue
 // pairs, which come with their connections.
 func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
-	e := &endpoint{spec: spec, layout: newLayout(&spec), warmUp: warmUpRounds}
+	e := &endpoint{spec: spec, layout: newLayout(&spec)}
 	if err := e.create(d, seed); err != nil {
 		e.close()
 		return nil, err
@@ -70,7 +75,7 @@ func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
 // newEndpointWith makes an endpoint with another layout than braid's own, and
 // with queue pairs that are not yet connected.
 func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoint, error) {
-	e := &endpoint{spec: spec, layout: l, warmUp: warmUpRounds}
+	e := &endpoint{spec: spec, layout: l}
 	err := e.create(d, seed)
 	for i := 0; err == nil && i < spec.QPs; i++ {
 		err = e.createQueuePair()
@@ -83,6 +88,7 @@ func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoi
 }
 
 func (e *endpoint) create(d *verbs.Device, seed uint64) (err error) {
+	e.warmUp, e.yields = warmUpRounds, runtime.GOMAXPROCS(0) == 1
 	if e.options, err = e.spec.queuePairOptions(); err != nil {
 		return err
 	}
@@ -169,6 +175,9 @@ func (e *endpoint) poll(ctx context.Context) ([]verbs.Completion, error) {
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if e.yields {
+			runtime.Gosched()
 		}
 	}
 }
