@@ -133,6 +133,28 @@ func TestServerGoesOnWhenAClientIsKilled(t *testing.T) {
 	}
 }
 
+func TestServerGoesOnWhenAClientIsInterrupted(t *testing.T) {
+	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
+	host, port := server.awaitAddress(t)
+	client := startCommand(t, "perf", "write", "bw", host, "-p", port, "-D", "60", "-q", "3")
+	time.Sleep(500 * time.Millisecond)
+	if err := client.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := client.awaitExit(t); code != exitInterrupted {
+		t.Errorf("the client ended with %d, want %d", code, exitInterrupted)
+	}
+	if code, _, stderr := braid(t, "perf", "write", "bw", host, "-p", port, "-n", "10"); code != exitOK {
+		t.Errorf("the next client ended with %d, %q", code, stderr)
+	}
+	if err := server.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := server.awaitExit(t); code != exitInterrupted {
+		t.Errorf("the server ended with %d, want %d", code, exitInterrupted)
+	}
+}
+
 func TestSecondServerAtAnAddress(t *testing.T) {
 	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
 	host, _ := server.awaitAddress(t)

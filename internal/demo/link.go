@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/control"
@@ -59,13 +60,16 @@ type link struct {
 	conn *cm.Conn
 	qp   *verbs.QP
 	*control.Line
+	// yields says that others can run only where this end lets them: the process
+	// has one processor. With more of them it would only move between threads.
+	yields bool
 
 	completions [maxDepth]verbs.Completion
 }
 
 // newLink makes a link whose queue pair is not yet connected.
 func newLink(d *verbs.Device, line *control.Line) (*link, error) {
-	l := &link{Line: line}
+	l := &link{Line: line, yields: runtime.GOMAXPROCS(0) == 1}
 	var err error
 	if l.pd, err = d.CreatePD(); err != nil {
 		return nil, err
@@ -116,6 +120,9 @@ func (l *link) poll(ctx context.Context) ([]verbs.Completion, error) {
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if l.yields {
+		runtime.Gosched()
 	}
 	return nil, nil
 }
