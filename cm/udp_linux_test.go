@@ -103,6 +103,27 @@ func TestIPv6(t *testing.T) {
 	s.leaves()
 }
 
+// TestCutPaths connects and takes leave while three of four paths are dead, also
+// the one that would have been first: a message that is repeated
+// takes another path.
+func TestCutPaths(t *testing.T) {
+	for _, alive := range []int{1, 3} {
+		a, b := sockets(t)
+		for _, s := range []*side{a, b} {
+			for path := range 4 {
+				if path != alive {
+					udp.FaultsOf(s.dev).Cut(path)
+				}
+			}
+		}
+		ca, cb := connected(t, a, b, verbs.MP, verbs.MP)
+		a.write(ca, b)
+		must(t, ca.Close())
+		wantEnd(t, cb, ErrPeerClosed)
+		must(t, cb.Close())
+	}
+}
+
 // TestBadNetwork connects fifty times while 30 % of the managers' datagrams are
 // lost, and 30 % of the others damaged.
 func TestBadNetwork(t *testing.T) {

@@ -136,7 +136,10 @@ func (h *host) address(c *conn, p *packet) {
 	p.to = c.peer
 	p.src = int32(h.number)
 	p.sport = c.sport
-	if c.multi {
+	switch {
+	case p.DestQP == wire.ManagementQPN: // takes turns, since a path may be dead
+		p.sport += uint16(int(p.PSN) % h.net.cfg.Paths)
+	case c.multi:
 		p.sport += uint16(p.Path)
 	}
 	if c.remote < 0 {

@@ -134,10 +134,14 @@ func (s *txSlot) gather(buf []byte) []byte {
 	return buf
 }
 
-// pathOf is the source port that a packet takes.
+// pathOf is the source port that a packet takes. Management datagrams take turns:
+// each may repeat what another path has lost, and a path may be dead.
 func (e *engine) pathOf(p *port, packet *transport.Packet) int {
-	if p.mp {
+	switch {
+	case p.mp:
 		return int(packet.Path) % len(e.pool.sockets)
+	case packet.DestQP == wire.ManagementQPN:
+		return int(packet.PSN) % len(e.pool.sockets)
 	}
 	return p.path
 }

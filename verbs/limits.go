@@ -27,8 +27,6 @@ const (
 
 	maxQPN = 0xfffffe // 0xffffff is the multicast queue pair
 	minQPN = 2        // 0 and 1 are the management queue pairs
-
-	managementQPN = 1 // of general services, the connection manager among them
 )
 
 // Limits are the limits of a device, as a program can ask them.

@@ -40,7 +40,7 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 // one, so that the second attempt fails with ErrLimit.
 func (p *PD) CreateManagementQP(options QPOptions) (*QP, error) {
 	options.Type = UD
-	return p.createQP(options, func(*Device) QPN { return managementQPN })
+	return p.createQP(options, func(*Device) QPN { return wire.ManagementQPN })
 }
 
 // createQP makes a queue pair under the number that choose answers, which is

@@ -35,6 +35,10 @@ func (p PSN) Before(q PSN) bool {
 // QPN is a queue pair number of 24 bits.
 type QPN uint32
 
+// ManagementQPN is the queue pair of general services, the connection manager
+// among them.
+const ManagementQPN QPN = 1
+
 // String returns the number in hexadecimal, as RDMA tools print it.
 func (q QPN) String() string {
 	return fmt.Sprintf("0x%06x", uint32(q))
