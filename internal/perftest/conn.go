@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"time"
 )
 
 const (
@@ -22,8 +23,11 @@ const (
 	pageSize  = 4096
 	cacheLine = 64
 
-	mtuLen   = 2 // a digit and a zero
 	farewell = "done\x00"
+
+	// openTimeout is how long a peer may take to begin: a stranger that connects
+	// and says nothing is not waited for.
+	openTimeout = 10 * time.Second
 )
 
 // Conn is a conversation with a program of perftest. It owns its connection.
@@ -36,7 +40,15 @@ type Conn struct {
 // Open begins the conversation. mtu is the path MTU that this end wants; see MTU.
 func Open(conn net.Conn, client bool, mtu int) (*Conn, error) {
 	c := &Conn{conn: conn, client: client}
-	if err := c.open(mtu); err != nil {
+	err := conn.SetDeadline(time.Now().Add(openTimeout))
+	if err == nil {
+		err = c.open(mtu)
+	}
+	if err == nil {
+		// A test may last for as long as it likes.
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}

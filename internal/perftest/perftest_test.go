@@ -6,16 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-	"time"
 )
 
 // pair is a client and a server that have opened their conversation.
 func pair(t *testing.T, clientMTU, serverMTU int) (client, server *Conn) {
 	t.Helper()
 	a, b := net.Pipe()
-	deadline := time.Now().Add(5 * time.Second)
-	_ = a.SetDeadline(deadline)
-	_ = b.SetDeadline(deadline)
 	opened := make(chan error, 1)
 	go func() {
 		var err error
@@ -117,7 +113,6 @@ func TestAnswers(t *testing.T) {
 func TestStrangersAreRefused(t *testing.T) {
 	for _, opening := range []string{"GET / HTTP/1.1\r\n\r\n", "5.10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "6.06"} {
 		a, b := net.Pipe()
-		_ = b.SetDeadline(time.Now().Add(5 * time.Second))
 		go func() {
 			_, _ = a.Write([]byte(opening)[:min(len(opening), versionLen)])
 			_, _ = io.CopyN(io.Discard, a, versionLen)

@@ -55,6 +55,10 @@ const receiveSlots = 2
 
 // End is one end of a conversation.
 type End struct {
+	// AckTimeout, if not zero, is that of the queue pair (see verbs.ConnOptions). It
+	// is set before Options is called.
+	AckTimeout int
+
 	pd       *verbs.PD
 	cq       *verbs.CQ
 	messages *verbs.MR // room for what is received, then for what is sent
@@ -89,7 +93,7 @@ func NewEnd(d *verbs.Device) (*End, error) {
 func (e *End) Options() cm.Options {
 	return cm.Options{
 		PD:      e.pd,
-		QP:      verbs.QPOptions{Type: verbs.RC, SendCQ: e.cq, SignalAll: true},
+		QP:      verbs.QPOptions{Type: verbs.RC, SendCQ: e.cq, SignalAll: true, Conn: verbs.ConnOptions{AckTimeout: e.AckTimeout}},
 		Prepare: e.prepare,
 	}
 }

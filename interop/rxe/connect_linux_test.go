@@ -63,6 +63,7 @@ func rpingServer(t *testing.T, size int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	end.AckTimeout = longTimeout
 	listener, err := m.Listen(rping.Port)
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +101,7 @@ func rpingClient(t *testing.T, size int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	end.AckTimeout = longTimeout
 	program, err := guest(t).Start(ctx, "rping", "-s", "-a", guestAddr.String(), "-V", "-v", "-S", strconv.Itoa(size))
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +154,7 @@ func newMessageEnd(t *testing.T, d *verbs.Device) *messageEnd {
 // options ask for several paths: a standard peer is given one, and never notices.
 func (e *messageEnd) options() cm.Options {
 	return cm.Options{
-		PD: e.pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq, SignalAll: true},
+		PD: e.pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq, SignalAll: true, Conn: verbs.ConnOptions{AckTimeout: longTimeout}},
 		Prepare: func(qp *verbs.QP) error {
 			return qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: e.mr, Length: rdmaMessage}}})
 		},

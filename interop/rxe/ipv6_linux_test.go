@@ -22,11 +22,11 @@ const gidsDir = "/sys/class/infiniband/rxe0/ports/1/gids/"
 // kernel's ICRC in full without help.
 func TestIPv6(t *testing.T) {
 	guest(t)
-	host := exec.Command("ip", "address", "add", hostAddr6.String()+"/64", "dev", tapName, "nodad")
+	host := exec.Command("ip", "address", "replace", hostAddr6.String()+"/64", "dev", tapName, "nodad")
 	if output, err := host.CombinedOutput(); err != nil {
 		t.Skipf("interop: this host has no IPv6: %v: %s", err, output)
 	}
-	run(t, 10*time.Second, "ip", "address", "add", guestAddr6.String()+"/64", "dev", "eth0", "nodad")
+	run(t, 10*time.Second, "ip", "address", "replace", guestAddr6.String()+"/64", "dev", "eth0", "nodad")
 	// The two find each other's hardware addresses before it matters how long that
 	// takes.
 	run(t, 30*time.Second, "busybox", "ping6", "-c", "3", hostAddr6.String())

@@ -12,8 +12,8 @@ import (
 )
 
 // lossTimeout is short, because a packet that was lost at the end of a message is
-// only missed by time: 4.096 µs · 2^13 is 34 ms.
-const lossTimeout = 13
+// only missed by time: 4.096 µs · 2^15 is 134 ms.
+const lossTimeout = 15
 
 // A direction of the link, as nftables names it at the device.
 type direction string
@@ -109,7 +109,7 @@ func TestPingpongWithLoss(t *testing.T) {
 		t.Run(fmt.Sprint("braid is client: ", client), func(t *testing.T) {
 			d := openDevice(t)
 			lose(t, 50, toKernel, toBraid)
-			playPingpong(t, d, pingpong.Config{Program: pingpong.RC, Size: 8192, MTU: 1024, Iterations: 60}, client)
+			playPingpong(t, d, pingpong.Config{Program: pingpong.RC, Size: 8192, MTU: 1024, Iterations: 60, AckTimeout: lossTimeout}, client)
 		})
 	}
 }

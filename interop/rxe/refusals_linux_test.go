@@ -7,9 +7,9 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// shortTimeout makes an end give up a silent peer within a second:
-// 4.096 µs · 2^14 is 67 ms, and is waited for eight times.
-const shortTimeout = 14
+// shortTimeout makes an end give up a silent peer within some seconds:
+// 4.096 µs · 2^16 is 268 ms, and is waited for eight times.
+const shortTimeout = 16
 
 // receiverDelay is how long a message waits for a receive: many times what a
 // receiver asks for when it has none (code 12: 0.64 ms).
