@@ -116,12 +116,12 @@ func (n *Network) buildRoutes() error {
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
 		err := n.at(node.Name, func(h *netlink.Handle) error {
-			for _, pinned := range node.Pinned {
+			for _, further := range node.further() {
 				link, err := h.LinkByName("eth0")
 				if err != nil {
 					return err
 				}
-				if err := h.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(pinned, 32))}); err != nil {
+				if err := h.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(further, 32))}); err != nil {
 					return err
 				}
 			}

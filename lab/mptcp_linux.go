@@ -15,8 +15,9 @@ const (
 	mptcpFamily  = "mptcp_pm"
 	mptcpVersion = 1
 
-	mptcpAddAddress = 1
-	mptcpSetLimits  = 5
+	mptcpAddAddress     = 1
+	mptcpFlushAddresses = 4
+	mptcpSetLimits      = 5
 
 	mptcpAttrAddress  = 1
 	mptcpAttrAccepted = 2
@@ -50,6 +51,10 @@ func (n *Network) EnableMPTCP(host string) error {
 		}
 		if err := setMPTCPLimits(family.ID); err != nil {
 			return err
+		}
+		// What was added before would be refused the second time.
+		if _, err := mptcpRequest(family.ID, mptcpFlushAddresses).Execute(unix.NETLINK_GENERIC, 0); err != nil {
+			return explain(err, "removing MPTCP's addresses", "MPTCP (CONFIG_MPTCP)")
 		}
 		for i, addr := range node.Pinned {
 			if i == 0 || i > maxSubflows {

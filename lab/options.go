@@ -37,10 +37,11 @@ type Options struct {
 	// machine is able to.
 	HostRate int64 `json:"host_rate"`
 	// Delay is the longest that a packet waits in a port's queue: what comes
-	// when the queue is that long is dropped. Default 2 ms.
+	// when the queue is that long is dropped. Default 4 ms.
 	Delay time.Duration `json:"delay"`
 	// Threshold is the wait from which packets are marked (ECN CE); default
-	// 500 µs, NoMarks: never.
+	// 1 ms, because programs on a machine of few processors answer that late;
+	// NoMarks: never.
 	Threshold time.Duration `json:"threshold"`
 	// MTU is that of all links; default 9000.
 	MTU int `json:"mtu"`
@@ -56,8 +57,8 @@ func (o Options) WithDefaults() Options {
 	orDefault(&o.HostsPerLeaf, 5)
 	orDefault(&o.Spines, 4)
 	orDefault(&o.Rate, 1_000_000_000)
-	orDefault(&o.Delay, 2*time.Millisecond)
-	orDefault(&o.Threshold, 500*time.Microsecond)
+	orDefault(&o.Delay, 4*time.Millisecond)
+	orDefault(&o.Threshold, time.Millisecond)
 	orDefault(&o.MTU, 9000)
 	return o
 }

@@ -55,3 +55,20 @@ func TestDirections(t *testing.T) {
 		t.Errorf("up: %v", err)
 	}
 }
+
+func TestRates(t *testing.T) {
+	for text, want := range map[string]int64{"1gbit": 1e9, "2.5Gbit": 25e8, "500mbit": 5e8, "25000000": 25e6, "64kbit": 64e3, "0": 0} {
+		got, err := ParseRate(text)
+		if err != nil || got != want {
+			t.Errorf("%s: %d, %v", text, got, err)
+		}
+		if again, err := ParseRate(FormatRate(want)); err != nil || again != want {
+			t.Errorf("%d is written %s, which is read %d, %v", want, FormatRate(want), again, err)
+		}
+	}
+	for _, text := range []string{"", "fast", "1gb", "-1gbit", "1e300gbit", "nan", "inf"} {
+		if got, err := ParseRate(text); !errors.Is(err, ErrOptions) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}

@@ -3,11 +3,12 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // The address plan. Leaf l, host h and spine s count from 0:
 //
-//	10.(1+l).h.0/24      link of a host; the leaf is .1, the host .2
+//	10.(1+l).h.0/24      link of a host; the leaf is .1, the host .2; its spare ones .3 and on
 //	10.(64+s).l.0/24     link between a leaf and a spine; the leaf is .1, the spine .2
 //	10.(100+s).l.(1+h)   the host's address that is routed over spine s alone
 const (
@@ -15,6 +16,10 @@ const (
 	spineNet = 64
 	planeNet = 100
 )
+
+// spareAddresses is how many more addresses a host has that are reached over every
+// path: RoCE has one UDP port, so that each process needs an address of its own.
+const spareAddresses = 8
 
 // Role is what a node is in the network.
 type Role string
@@ -31,11 +36,15 @@ type Node struct {
 	Name string `json:"name"` // short: h0, t0, s0
 	Role Role   `json:"role"`
 	Leaf int    `json:"leaf"` // the leaf of a host; otherwise the node's own number
-	// Addr is the address of a host that is reached over every path, Pinned
-	// those of the single paths.
+	// Addr is the address of a host that is reached over every path, Spare are
+	// more of the kind, and Pinned those of the single paths.
 	Addr   netip.Addr   `json:"addr,omitzero"`
+	Spare  []netip.Addr `json:"spare,omitempty"`
 	Pinned []netip.Addr `json:"pinned,omitempty"`
 }
+
+// further are all addresses of a host but the first.
+func (n *Node) further() []netip.Addr { return slices.Concat(n.Spare, n.Pinned) }
 
 // Port is one end of a link.
 type Port struct {
@@ -99,11 +108,15 @@ func (p *Plan) addHosts(leaf int) {
 			Spine: -1,
 		})
 		p.Routes = append(p.Routes, Route{Node: name, Destination: everywhere, Gateways: []netip.Addr{gateway}})
+		for i := range spareAddresses {
+			node.Spare = append(node.Spare, address(hostNet+leaf, h, 3+i))
+		}
 		for s := range p.Options.Spines {
-			pinned := address(planeNet+s, leaf, 1+h)
-			node.Pinned = append(node.Pinned, pinned)
+			node.Pinned = append(node.Pinned, address(planeNet+s, leaf, 1+h))
+		}
+		for _, further := range node.further() {
 			p.Routes = append(p.Routes, Route{
-				Node: leafName(leaf), Destination: netip.PrefixFrom(pinned, 32), Gateways: []netip.Addr{addr},
+				Node: leafName(leaf), Destination: netip.PrefixFrom(further, 32), Gateways: []netip.Addr{addr},
 			})
 		}
 		p.Nodes = append(p.Nodes, node)

@@ -30,8 +30,8 @@ func newWalker(t *testing.T, o Options) *walker {
 		own(l.Upper.Addr.Addr(), l.Upper.Node)
 	}
 	for _, n := range w.plan.Nodes {
-		for _, pinned := range n.Pinned {
-			own(pinned, n.Name)
+		for _, further := range n.further() {
+			own(further, n.Name)
 		}
 	}
 	return w
@@ -97,8 +97,10 @@ func TestPlanLeadsEverywhereOverAllSpines(t *testing.T) {
 				if a.Leaf == b.Leaf {
 					want = 1
 				}
-				if got := len(w.ways(a.Addr, b.Addr)); got != want {
-					t.Errorf("%+v: %d ways from %s to %s, want %d", o, got, a.Name, b.Name, want)
+				for _, ends := range [][2]netip.Addr{{a.Addr, b.Addr}, {a.Spare[0], b.Spare[spareAddresses-1]}} {
+					if got := len(w.ways(ends[0], ends[1])); got != want {
+						t.Errorf("%+v: %d ways from %s to %s, want %d", o, got, a.Name, b.Name, want)
+					}
 				}
 				w.checkPinned(&a, &b)
 			}
