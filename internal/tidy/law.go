@@ -97,7 +97,7 @@ var law = map[string]roomLaw{
 	rootRoom: {rooms: []string{"verbs", "bundle", "cm", "udp", "internal"}},
 
 	"monitor":     {rooms: belowBraid},
-	"lab":         {rooms: belowBraid},
+	"lab":         {rooms: slices.Concat(belowBraid, []string{"experiments"})}, // plots and tables
 	"experiments": {rooms: belowBraid},
 
 	"cmd": {rooms: slices.Concat(belowBraid, []string{

@@ -1,0 +1,99 @@
+package traffic
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Kind is a way to send.
+type Kind string
+
+// The kinds.
+const (
+	MP    Kind = "mp"    // braid, one multi-path queue pair
+	RC    Kind = "rc"    // braid, one standard queue pair with DCQCN
+	TCP   Kind = "tcp"   // the kernel, one connection
+	MPTCP Kind = "mptcp" // the kernel, one connection with a subflow on each path
+)
+
+// Kinds lists the kinds in the order of tables.
+var Kinds = []Kind{MP, RC, TCP, MPTCP}
+
+// Title is the name for tables and plots.
+func (k Kind) Title() string {
+	switch k {
+	case MP:
+		return "braid MP"
+	case RC:
+		return "braid RC"
+	case TCP:
+		return "TCP"
+	case MPTCP:
+		return "MPTCP"
+	}
+	return string(k)
+}
+
+// Limits of a specification.
+const (
+	maxSize  = 16 << 20
+	maxDepth = 4096
+	minSize  = 64
+)
+
+// Errors that can be told apart with errors.Is.
+var (
+	// ErrSpec means that traffic cannot be sent as asked.
+	ErrSpec = errors.New("invalid traffic")
+	// ErrAgent means that one of a flow's processes failed or ended early.
+	ErrAgent = errors.New("traffic process failed")
+)
+
+// Spec says what one end of a flow is to do.
+type Spec struct {
+	Kind Kind `json:"kind"`
+	// Local is the address to send from or to receive at.
+	Local netip.Addr `json:"local"`
+	Size  int        `json:"size"`  // bytes of a message; default 64 KiB
+	Depth int        `json:"depth"` // messages on the way at a time; default 64
+	// Paths is how many virtual paths (source ports) an MP queue pair spreads
+	// over; default 64. The kernel hashes them onto its paths, so there are to be
+	// many more than those.
+	Paths int `json:"paths"`
+	// LineRate is where DCQCN starts, in b/s; default 1 Gb/s.
+	LineRate int64 `json:"line_rate"`
+}
+
+// withDefaults fills in what is left at zero.
+func (s Spec) withDefaults() Spec {
+	orDefault(&s.Size, 64<<10)
+	orDefault(&s.Depth, 64)
+	orDefault(&s.Paths, 64)
+	orDefault(&s.LineRate, 1_000_000_000)
+	return s
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (s *Spec) check() error {
+	switch {
+	case !slices.Contains(Kinds, s.Kind):
+		return fmt.Errorf("%w: kind %q: use one of %v", ErrSpec, s.Kind, Kinds)
+	case !s.Local.Is4():
+		return fmt.Errorf("%w: local address %v", ErrSpec, s.Local)
+	case s.Size < minSize || s.Size > maxSize:
+		return fmt.Errorf("%w: size %d: use %d to %d", ErrSpec, s.Size, minSize, maxSize)
+	case s.Depth < 1 || s.Depth > maxDepth:
+		return fmt.Errorf("%w: depth %d: use 1 to %d", ErrSpec, s.Depth, maxDepth)
+	case s.Paths < 1 || s.LineRate < 1:
+		return fmt.Errorf("%w: %d paths at %d b/s", ErrSpec, s.Paths, s.LineRate)
+	}
+	return nil
+}

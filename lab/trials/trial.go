@@ -1,0 +1,108 @@
+package trials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/lab"
+	"github.com/braid-rdma/braid/lab/traffic"
+)
+
+// Trial is one experiment.
+type Trial struct {
+	Name   string // as the command takes it
+	Title  string
+	Figure string // of the MP-RDMA paper that it follows; may be empty
+	run    func(*session) error
+}
+
+// All are the trials in the order in which they are run.
+func All() []Trial {
+	return []Trial{
+		{"paths", "One connection over 1, 2 and 4 paths", "", runPaths},
+		{"loss", "Random loss on three of four paths", "MP-RDMA 11a", runLoss},
+		{"cuts", "Paths cut and restored one by one", "MP-RDMA 11b", runCuts},
+		{"oneway", "A path cut in one direction, and a path that flaps", "MP-RDMA 11b", runOneWay},
+		{"degraded", "A path at a fortieth of its rate, and one without ECN marks", "MP-RDMA 14b", runDegraded},
+		{"compete", "A competing flow on one path", "MP-RDMA 15", runCompete},
+		{"permutation", "Five pairs of hosts over four paths", "MP-RDMA 12a", runPermutation},
+		{"incast", "One to nine senders to one receiver", "MP-RDMA 17", runIncast},
+		{"fairness", "Eight connections that start one by one", "MP-RDMA 16", runFairness},
+	}
+}
+
+// ErrName means that there is no such trial.
+var ErrName = errors.New("no such trial")
+
+// Named finds a trial.
+func Named(name string) (*Trial, error) {
+	all := All()
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", ErrName, name)
+}
+
+// labName is the lab of trials: one that somebody has up for other purposes is
+// not touched.
+const labName = "braidtrial"
+
+// Options say how to run a trial.
+type Options struct {
+	// Quick asks for shorter runs, and for one of each only.
+	Quick bool
+	// Kinds are the kinds of traffic to run; nil: all.
+	Kinds []traffic.Kind
+	// Margin loosens the bounds of what is judged by this part: for machines that
+	// have other work to do.
+	Margin float64
+	// Command runs traffic.Agent: a program and its first arguments.
+	Command []string
+	// Progress, if not nil, hears in a few words what happens.
+	Progress func(text string)
+}
+
+// Outcome is what a trial found.
+type Outcome struct {
+	figure.Outcome
+	Grid Grid
+}
+
+// Run runs the trial in a lab of its own, which is removed in every case.
+func (t *Trial) Run(ctx context.Context, o Options) (outcome *Outcome, err error) {
+	s := &session{ctx: ctx, Options: o, outcome: &Outcome{Grid: Grid{Title: t.Title}}}
+	if s.Progress == nil {
+		s.Progress = func(string) {}
+	}
+	if s.Kinds == nil {
+		s.Kinds = traffic.Kinds
+	}
+	began := time.Now()
+	defer func() { err = errors.Join(err, lab.Down(labName)) }()
+	if err := t.run(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	s.outcome.Wall = time.Since(began)
+	return s.outcome, nil
+}
+
+// Write puts an outcome into a directory.
+func (o *Outcome) Write(dir string) error {
+	if err := figure.Write(dir, &o.Outcome); err != nil {
+		return err
+	}
+	csv, err := o.Grid.CSV()
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "grid.csv"), csv, 0o644),
+		os.WriteFile(filepath.Join(dir, "grid.txt"), []byte(o.Grid.Text()), 0o644))
+}
