@@ -90,6 +90,20 @@ step_figures() {
   [[ -s $scratch/figures/index.html ]]
 }
 
+# The lab's trials in their short form: braid's promises on real queues and real
+# routing, with cut, lossy, slow and shared paths. They need the machine for
+# themselves, so `go test ./...` leaves them out.
+step_lab() {
+  BRAID_LAB=1 go test ./lab/trials -run '^TestShortForm$' -count=1 -timeout 10m -v >"$scratch/lab" 2>&1 || {
+    cat "$scratch/lab"
+    return 1
+  }
+  grep -E '^ *--- ' "$scratch/lab"
+  if grep -q -- '--- SKIP' "$scratch/lab"; then
+    skip "lab: $(grep -m 1 -E 'missing (privilege|kernel feature)' "$scratch/lab" | sed 's/^ *//')"
+  fi
+}
+
 step_examples() {
   local main found=0
   for main in examples/*/main.go; do
@@ -113,7 +127,7 @@ step_readme() { scripts/readme.sh README.md; }
 
 step_bench() { go -C bench vet ./... && go -C bench test ./...; }
 
-steps=(setup build format vet lint darwin test race seeds fuzz figures examples demo readme bench)
+steps=(setup build format vet lint darwin test race seeds fuzz figures lab examples demo readme bench)
 [[ $# -eq 0 ]] || steps=("$@")
 failed=()
 skipped=()

@@ -5,8 +5,10 @@
 //	braid perf write bw HOST          measure against a server
 //	braid perf write bw --loopback    measure between two processes of this machine
 //
+//	braid lab run cuts                measure on a network of namespaces whose paths are cut
+//
 // This package has the flags and the printing; what the commands do is in
-// internal/perf and internal/demo.
+// internal/perf, internal/demo, experiments and lab.
 package main
 
 import (
@@ -20,6 +22,7 @@ import (
 
 	"github.com/braid-rdma/braid/internal/demo"
 	"github.com/braid-rdma/braid/internal/perf"
+	"github.com/braid-rdma/braid/lab"
 )
 
 // Exit codes.
@@ -69,5 +72,6 @@ func (e usageError) Unwrap() error { return e.error }
 // isUsage says whether an error is the command line's fault.
 func isUsage(err error) bool {
 	var usage usageError
-	return errors.As(err, &usage) || errors.Is(err, perf.ErrSpec) || errors.Is(err, demo.ErrConfig)
+	return errors.As(err, &usage) || errors.Is(err, perf.ErrSpec) || errors.Is(err, demo.ErrConfig) ||
+		errors.Is(err, lab.ErrOptions) || errors.Is(err, lab.ErrNode)
 }

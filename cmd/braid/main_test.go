@@ -63,6 +63,16 @@ func TestUsageErrors(t *testing.T) {
 		{"demo --paths 1", "1 paths"},
 		{"demo --cut-path 9", "path 9 to cut"},
 		{"demo --duration 0.001", "duration"},
+		{"lab fly", `unknown command "fly"`},
+		{"lab up now", "unknown command"},
+		{"lab up --rate fast", "write it as 1gbit"},
+		{"lab up --spines 99", "99 spines"},
+		{"lab up --name ../x", "lower-case letters"},
+		{"lab exec h0", "requires at least 2 arg"},
+		{"lab fault cut one", "use a number from 0 on"},
+		{"lab fault loss 1", "accepts 2 arg"},
+		{"lab run", "requires at least 1 arg"},
+		{"lab run nothing", "there are paths, loss"},
 		{"version now", "unknown command"},
 		{"man", "accepts 1 arg"},
 	}
@@ -99,6 +109,9 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"version"}, {"man"}}
+	for _, lab := range []string{"", "up", "down", "status", "exec", "run", "fault", "fault cut", "fault loss", "fault rate", "fault ecn", "fault flap", "fault restore"} {
+		commands = append(commands, strings.Fields("lab "+lab))
+	}
 	for _, op := range []string{"write", "read", "send", "atomic"} {
 		commands = append(commands, []string{"perf", op}, []string{"perf", op, "bw"}, []string{"perf", op, "lat"})
 	}
@@ -113,6 +126,9 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 func TestCompletionOffersValues(t *testing.T) {
 	code, stdout, _ := braid(t, "__complete", "perf", "write", "bw", "--policy", "")
 	if code != exitOK || !strings.Contains(stdout, "roundrobin") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	if code, stdout, _ := braid(t, "__complete", "lab", "run", ""); code != exitOK || !strings.Contains(stdout, "cuts") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {

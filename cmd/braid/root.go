@@ -15,17 +15,18 @@ func newRoot() *cobra.Command {
 		Use:   "braid",
 		Short: "RDMA over many paths, on any NIC",
 		Long: `braid is RDMA over all paths of a network, on any NIC, without special
-hardware, kernel module or privilege. Start with 'braid demo'.`,
+hardware, kernel module or privilege (lab alone needs root). Start with 'braid demo'.`,
 		Example: `  braid demo
   braid perf write bw --loopback
   braid perf serve
-  braid sim run quickstart`,
+  braid sim run quickstart
+  braid lab run cuts`,
 	})
 	root.SilenceUsage = true
 	root.SilenceErrors = true
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newDemo(), newPerf(), newSim(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newPerf(), newSim(), newLab(), newVersion(), newMan())
 	return root
 }
 
