@@ -58,15 +58,7 @@ func (n *Network) SetRate(path int, rate int64) error {
 	if !validRate(rate) {
 		return fmt.Errorf("%w: rate %d b/s: use 1 Mb/s to 100 Gb/s", ErrOptions, rate)
 	}
-	return n.onPath(path, func(_ int, link *Link) error {
-		if err := n.shape(link.Lower, rate); err != nil {
-			return err
-		}
-		return n.change(link.Lower, leaving, func(s *settings) {
-			s.PicosPerByte = picosAt(rate)
-			s.Credit = bucket * s.PicosPerByte / 1000
-		})
-	})
+	return n.onQueues(path, func(port Port) error { return n.setQueue(port, rate) })
 }
 
 // SetThreshold changes the wait from which a path marks ECN; NoMarks: never.
@@ -74,8 +66,8 @@ func (n *Network) SetThreshold(path int, threshold time.Duration) error {
 	if !validThreshold(threshold) {
 		return fmt.Errorf("%w: ECN threshold %v: use up to %v, or a negative one for no marks", ErrOptions, threshold, maxDelay)
 	}
-	return n.onPath(path, func(_ int, link *Link) error {
-		return n.change(link.Lower, leaving, func(s *settings) { s.Threshold = nanoseconds(threshold) })
+	return n.onQueues(path, func(port Port) error {
+		return n.change(port, leaving, func(s *settings) { s.Threshold = nanoseconds(threshold) })
 	})
 }
 
@@ -103,6 +95,18 @@ func (n *Network) Flap(ctx context.Context, path int, period time.Duration) erro
 		case <-ticker.C:
 		}
 	}
+}
+
+// onQueues runs f for the ports of a path that have a rate.
+func (n *Network) onQueues(path int, f func(Port) error) error {
+	return n.onPath(path, func(_ int, link *Link) error {
+		for _, port := range n.queues(link) {
+			if err := f(port); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // onPath runs f for the links of a path, one for each leaf.

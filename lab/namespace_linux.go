@@ -44,8 +44,7 @@ func onOwnThread(f func() error) error {
 	return <-done
 }
 
-// createNamespace makes a namespace with its loopback interface up, and runs
-// set-up inside it.
+// createNamespace makes a namespace with its loopback interface up.
 func createNamespace(name string) error {
 	return onOwnThread(func() error {
 		handle, err := netns.NewNamed(name)

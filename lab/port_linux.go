@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -26,52 +25,59 @@ const (
 func (n *Network) buildPorts() error {
 	for i := range n.Links {
 		link := &n.Links[i]
-		var err error
-		switch {
-		case link.Spine >= 0:
-			err = errors.Join(
-				n.shape(link.Lower, n.Options.Rate), n.attach(link.Lower, leaving),
-				n.attach(link.Upper, arriving))
-			// With two leaves a spine's port carries what one shaped port sends.
-			if n.Options.Leaves > 2 {
-				err = errors.Join(err, n.shape(link.Upper, n.Options.Rate), n.attach(link.Upper, leaving))
-			}
-		case n.Options.HostRate != 0:
-			err = errors.Join(n.shape(link.Upper, n.Options.HostRate), n.attach(link.Upper, leaving))
-		}
-		if err != nil {
+		if err := n.buildPortsOf(link); err != nil {
 			return fmt.Errorf("port between %s and %s: %w", link.Lower.Node, link.Upper.Node, err)
-		}
-		if err := n.setRates(link); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// setRates tells the programs of a new link what its ports are like.
-func (n *Network) setRates(link *Link) error {
+func (n *Network) buildPortsOf(link *Link) error {
+	rate := n.Options.Rate
+	if link.Spine < 0 {
+		rate = n.Options.HostRate
+	}
+	for _, port := range n.queues(link) {
+		if err := n.attach(port, leaving); err != nil {
+			return err
+		}
+		if err := n.setQueue(port, rate); err != nil {
+			return err
+		}
+		if err := n.change(port, leaving, func(s *settings) { s.Threshold = nanoseconds(n.Options.Threshold) }); err != nil {
+			return err
+		}
+	}
+	if link.Spine < 0 {
+		return nil
+	}
+	return n.attach(link.Upper, arriving)
+}
+
+// queues are the ports of a link that have a rate. With two leaves that of a
+// spine needs none: it carries what one leaf's port lets through.
+func (n *Network) queues(link *Link) []Port {
 	switch {
 	case link.Spine < 0 && n.Options.HostRate == 0:
 		return nil
 	case link.Spine < 0:
-		return n.change(link.Upper, leaving, n.queue(n.Options.HostRate))
+		return []Port{link.Upper}
 	case n.Options.Leaves > 2:
-		if err := n.change(link.Upper, leaving, n.queue(n.Options.Rate)); err != nil {
-			return err
-		}
+		return []Port{link.Lower, link.Upper}
 	}
-	return n.change(link.Lower, leaving, n.queue(n.Options.Rate))
+	return []Port{link.Lower}
 }
 
-// queue is a change of settings to those of a port with a rate.
-func (n *Network) queue(rate int64) func(*settings) {
-	return func(s *settings) {
+// setQueue gives a port a rate, and lets its program keep the account of it.
+func (n *Network) setQueue(port Port, rate int64) error {
+	if err := n.shape(port, rate); err != nil {
+		return err
+	}
+	return n.change(port, leaving, func(s *settings) {
 		s.PicosPerByte = picosAt(rate)
 		s.Credit = bucket * s.PicosPerByte / 1000
 		s.Limit = nanoseconds(n.Options.Delay)
-		s.Threshold = nanoseconds(n.Options.Threshold)
-	}
+	})
 }
 
 // shape gives a port, or a shaped port anew, a rate and a queue.
@@ -176,6 +182,3 @@ func (n *Network) read(port Port, where side) (set settings, counted state, err 
 	}
 	return set, counted, m.state.Lookup(uint32(0), &counted)
 }
-
-// queueTime is the time that a program's setting in nanoseconds stands for.
-func queueTime(ns uint64) time.Duration { return time.Duration(ns) }

@@ -64,3 +64,19 @@ func TestRateChanges(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// TestSpinesHaveQueuesOfTheirOwn lets two leaves send to a third over one spine,
+// whose port there is the bottleneck.
+func TestSpinesHaveQueuesOfTheirOwn(t *testing.T) {
+	n := up(t, Options{Leaves: 3, HostsPerLeaf: 1, Spines: 1, Rate: 100e6, Delay: 100 * time.Millisecond})
+	began := time.Now()
+	// Each is less than what its leaf's bucket lets through at once.
+	for _, from := range []string{"h0", "h1"} {
+		if arrived := arrive(t, n, from, "h2", 0, 30, 8000); arrived != 30 {
+			t.Errorf("%d of 30 from %s arrived", arrived, from)
+		}
+	}
+	if took := time.Since(began); took < 10*time.Millisecond {
+		t.Errorf("480 kB took %v, faster than the spine's rate", took)
+	}
+}

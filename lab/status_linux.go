@@ -1,6 +1,10 @@
 package lab
 
-import "github.com/vishvananda/netlink"
+import (
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
 
 // Status reads the condition of the lab and the counters of its ports.
 func (n *Network) Status() (*Status, error) {
@@ -29,7 +33,7 @@ func (n *Network) readLink(link *Link, p *PathStatus, flow *Flow) error {
 		return err
 	}
 	p.Rate = int64(8e12 / float64(max(1, set.PicosPerByte)))
-	p.Threshold = queueTime(set.Threshold)
+	p.Threshold = time.Duration(set.Threshold)
 	if set.Threshold == 0 {
 		p.Threshold = NoMarks
 	}

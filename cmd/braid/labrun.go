@@ -20,6 +20,7 @@ var errMissed = errors.New("some figures are not what braid promises")
 // labRun are the flags of a run.
 type labRun struct {
 	options trials.Options
+	kinds   []string
 	out     string
 	asJSON  bool
 	strict  bool
@@ -51,6 +52,8 @@ func newLabRun() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&run.options.Quick, "quick", false, "shorter runs, and one of each only")
+	flags.StringVar(&run.options.TCPControl, "tcp-cc", "", "congestion control of TCP and MPTCP (default: the kernel's)")
+	flags.StringSliceVar(&run.kinds, "kinds", nil, "kinds of traffic, of mp, rc, tcp, mptcp (default: all)")
 	flags.StringVar(&run.out, "out", "", "directory for tables (text, CSV) and plots (SVG), one folder for each trial")
 	flags.BoolVar(&run.strict, "strict", false, "fail if a figure is not what braid promises")
 	flags.BoolVar(&run.asJSON, "json", false, "print one JSON object, and nothing else")
@@ -124,6 +127,13 @@ func (l *labRun) run(cmd *cobra.Command, chosen []trials.Trial) error {
 		return err
 	}
 	l.options.Command = []string{executable, "lab", "agent"}
+	for _, name := range l.kinds {
+		kind, err := traffic.ParseKind(name)
+		if err != nil {
+			return usageError{err}
+		}
+		l.options.Kinds = append(l.options.Kinds, kind)
+	}
 	summary := labReport{Schema: 1, Quick: l.options.Quick}
 	for i := range chosen {
 		t := &chosen[i]

@@ -72,6 +72,7 @@ func TestUsageErrors(t *testing.T) {
 		{"lab fault cut one", "use a number from 0 on"},
 		{"lab fault loss 1", "accepts 2 arg"},
 		{"lab run", "requires at least 1 arg"},
+		{"lab run cuts --kinds pigeon", "use one of"},
 		{"lab run nothing", "there are paths, loss"},
 		{"version now", "unknown command"},
 		{"man", "accepts 1 arg"},

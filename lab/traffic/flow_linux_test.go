@@ -89,6 +89,7 @@ func TestAgentsSayWhatIsWrong(t *testing.T) {
 	}{
 		"kind":    {Spec{Kind: "pigeon"}, loopback(5), loopback(6), "pigeon"},
 		"size":    {Spec{Kind: MP, Size: 1}, loopback(5), loopback(6), "size 1"},
+		"control": {Spec{Kind: TCP, Control: "luck"}, loopback(5), loopback(6), "luck"},
 		"address": {Spec{Kind: TCP}, loopback(5), End{Host: "here", Addr: netip.MustParseAddr("192.0.2.1")}, "192.0.2.1"},
 	}
 	for name, test := range tests {

@@ -21,6 +21,14 @@ const (
 // Kinds lists the kinds in the order of tables.
 var Kinds = []Kind{MP, RC, TCP, MPTCP}
 
+// ParseKind finds a kind by name.
+func ParseKind(name string) (Kind, error) {
+	if !slices.Contains(Kinds, Kind(name)) {
+		return "", fmt.Errorf("%w: kind %q: use one of %v", ErrSpec, name, Kinds)
+	}
+	return Kind(name), nil
+}
+
 // Title is the name for tables and plots.
 func (k Kind) Title() string {
 	switch k {
@@ -64,6 +72,9 @@ type Spec struct {
 	Paths int `json:"paths"`
 	// LineRate is where DCQCN starts, in b/s; default 1 Gb/s.
 	LineRate int64 `json:"line_rate"`
+	// Control is the congestion control of TCP and MPTCP; empty: the kernel's
+	// default.
+	Control string `json:"control,omitempty"`
 }
 
 // withDefaults fills in what is left at zero.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -29,12 +30,25 @@ func (s *tcpSender) hello() greeting { return greeting{} }
 func (s *tcpSender) connect(ctx context.Context, peer greeting) error {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: s.spec.Local.AsSlice()}, Timeout: dialTime}
 	dialer.SetMultipathTCP(s.spec.Kind == MPTCP)
+	if s.spec.Control != "" {
+		dialer.Control = s.setControl
+	}
 	conn, err := dialer.DialContext(ctx, "tcp4", peer.Address)
 	if err != nil {
 		return err
 	}
 	s.conn = conn
 	return checkMultipath(conn, s.spec.Kind)
+}
+
+// setControl chooses the congestion control of a socket that is to connect.
+func (s *tcpSender) setControl(_, _ string, socket syscall.RawConn) error {
+	var refused error
+	err := socket.Control(func(fd uintptr) { refused = setCongestionControl(int(fd), s.spec.Control) })
+	if refused != nil {
+		return fmt.Errorf("%w: congestion control %q: %w", ErrSpec, s.spec.Control, refused)
+	}
+	return err
 }
 
 // checkMultipath refuses a connection that silently fell back to plain TCP: its

@@ -24,6 +24,9 @@ func (s *session) kindColumns(first string) []string {
 	return columns
 }
 
+// plotWidth is the time that a point of a plot over time stands for.
+const plotWidth = 100 * time.Millisecond
+
 // addPlot adds a picture to the outcome.
 func (s *session) addPlot(name, title string, chart plot.Chart) {
 	s.outcome.Plots = append(s.outcome.Plots, figure.Plot{Name: name, Title: title, Chart: chart})
@@ -72,7 +75,7 @@ func timelines(title string, results []*traffic.Result, marks ...time.Duration) 
 		Title: title, X: plot.Axis{Label: "time", Unit: "s"}, Y: plot.Axis{Label: "goodput", Unit: "Gb/s", Max: 4.2},
 	}
 	for _, r := range results {
-		chart.Series = append(chart.Series, timeline(r, 50*time.Millisecond))
+		chart.Series = append(chart.Series, timeline(r, plotWidth))
 	}
 	for _, m := range marks {
 		chart.References = append(chart.References, plot.Reference{Name: "fault begins or ends", Kind: plot.AtX, X: m.Seconds()})

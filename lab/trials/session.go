@@ -86,7 +86,7 @@ func (s *session) start(kind traffic.Kind, from, to string, path int) (*traffic.
 	case path != anyPath && kind != traffic.MP:
 		source = sender.Pinned[path]
 	}
-	return s.runner.Start(traffic.Spec{Kind: kind},
+	return s.runner.Start(traffic.Spec{Kind: kind, Control: s.TCPControl},
 		traffic.End{Host: from, Addr: source}, traffic.End{Host: to, Addr: s.address(receiver)})
 }
 

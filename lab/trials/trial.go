@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/figure"
@@ -60,6 +61,9 @@ type Options struct {
 	Quick bool
 	// Kinds are the kinds of traffic to run; nil: all.
 	Kinds []traffic.Kind
+	// TCPControl is the congestion control of TCP and MPTCP; empty: the kernel's
+	// default.
+	TCPControl string
 	// Margin loosens the bounds of what is judged by this part: for machines that
 	// have other work to do.
 	Margin float64
@@ -90,7 +94,20 @@ func (t *Trial) Run(ctx context.Context, o Options) (outcome *Outcome, err error
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	s.outcome.Wall = time.Since(began)
+	if o.TCPControl == "" {
+		o.TCPControl = congestionControl()
+	}
+	s.outcome.Note("congestion control of TCP and MPTCP: " + o.TCPControl)
 	return s.outcome, nil
+}
+
+// congestionControl is the kernel's default, which new namespaces inherit.
+func congestionControl() string {
+	name, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(name))
 }
 
 // Write puts an outcome into a directory.
