@@ -34,7 +34,11 @@ func Down(name string) error {
 	}
 	var failures []error
 	for _, namespace := range namespaces {
-		failures = append(failures, deleteNamespace(namespace))
+		err := deleteNamespace(namespace)
+		failures = append(failures, err)
+		if errors.Is(err, ErrPrivilege) {
+			break // the others would say the same
+		}
 	}
 	return errors.Join(failures...)
 }

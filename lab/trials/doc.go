@@ -8,7 +8,7 @@
 //	   ──> a lab is built ──> for each kind of traffic: flows start, faults come and go
 //	   ──> Outcome: a Grid to read, rows that are judged, plots, data
 //	   ──> the lab is removed, also when the trial fails or is interrupted
-//	Outcome.Write ──> grid.txt and grid.csv, table.csv, SVG
+//	Outcome.Write ──> grid.txt, grid.csv and grid.md, table.csv, SVG
 //
 // What single-path traffic gets depends on the path that the kernel's hash gives
 // it. Where a fault is on some paths only, it is therefore measured on a path of

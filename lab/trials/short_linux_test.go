@@ -66,3 +66,22 @@ func TestShortForm(t *testing.T) {
 		})
 	}
 }
+
+func TestTrialsRunOneAtATime(t *testing.T) {
+	release, err := claim()
+	if errors.Is(err, ErrBusy) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := All()[0].Run(t.Context(), Options{}); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
+	}
+	release()
+	again, err := claim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/figure"
@@ -37,8 +39,13 @@ func All() []Trial {
 	}
 }
 
-// ErrName means that there is no such trial.
-var ErrName = errors.New("no such trial")
+// Errors that can be told apart with errors.Is.
+var (
+	// ErrName means that there is no such trial.
+	ErrName = errors.New("no such trial")
+	// ErrBusy means that trials run on this machine already.
+	ErrBusy = errors.New("trials are running on this machine")
+)
 
 // Named finds a trial.
 func Named(name string) (*Trial, error) {
@@ -88,6 +95,11 @@ func (t *Trial) Run(ctx context.Context, o Options) (outcome *Outcome, err error
 	if s.Kinds == nil {
 		s.Kinds = traffic.Kinds
 	}
+	release, err := claim()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	began := time.Now()
 	defer func() { err = errors.Join(err, lab.Down(labName)) }()
 	if err := t.run(s); err != nil {
@@ -99,6 +111,20 @@ func (t *Trial) Run(ctx context.Context, o Options) (outcome *Outcome, err error
 	}
 	s.outcome.Note("congestion control of TCP and MPTCP: " + o.TCPControl)
 	return s.outcome, nil
+}
+
+// claim keeps other processes from running trials at the same time: they would
+// take each other's lab down, and disturb each other's measurements. An abstract
+// socket serves as the lock, because the kernel releases it whatever happens.
+func claim() (release func(), err error) {
+	lock, err := net.Listen("unix", "@"+labName)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, ErrBusy
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil
 }
 
 // congestionControl is the kernel's default, which new namespaces inherit.
@@ -121,5 +147,6 @@ func (o *Outcome) Write(dir string) error {
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "grid.csv"), csv, 0o644),
+		os.WriteFile(filepath.Join(dir, "grid.md"), []byte(o.Grid.Markdown()), 0o644),
 		os.WriteFile(filepath.Join(dir, "grid.txt"), []byte(o.Grid.Text()), 0o644))
 }
