@@ -102,22 +102,31 @@ func (a *agent) listen(ctx context.Context, cancel context.CancelFunc, stdin io.
 
 // run plays a role.
 func (a *agent) run(ctx context.Context, role string) error {
-	rdma := a.spec.Kind == MP || a.spec.Kind == RC
-	switch {
-	case role == roleSender && rdma:
-		return play(ctx, a, newRDMASender, a.sendAll)
-	case role == roleSender:
-		return play(ctx, a, newTCPSender, a.sendAll)
-	case role == roleReceiver && rdma:
-		return play(ctx, a, newRDMAReceiver, a.receiveAll)
-	case role == roleReceiver:
-		return play(ctx, a, newTCPReceiver, a.receiveAll)
+	switch role {
+	case roleSender:
+		return play(ctx, a, newSender, a.sendAll)
+	case roleReceiver:
+		return play(ctx, a, newReceiver, a.receiveAll)
 	}
 	return fmt.Errorf("%w: role %q", ErrSpec, role)
 }
 
+func newSender(spec Spec) (sender, error) {
+	if spec.Kind.rdma() {
+		return newRDMASender(spec)
+	}
+	return &tcpSender{spec: spec}, nil
+}
+
+func newReceiver(spec Spec) (receiver, error) {
+	if spec.Kind.rdma() {
+		return newRDMAReceiver(spec)
+	}
+	return newTCPReceiver(spec)
+}
+
 // play opens an end, connects it and lets it do its part.
-func play[E end, Role end](ctx context.Context, a *agent, open func(Spec) (E, error), part func(context.Context, Role) final) error {
+func play[E end](ctx context.Context, a *agent, open func(Spec) (E, error), part func(context.Context, E) final) error {
 	e, err := open(a.spec)
 	if err != nil {
 		return err
@@ -126,8 +135,11 @@ func play[E end, Role end](ctx context.Context, a *agent, open func(Spec) (E, er
 	hello := e.hello()
 	a.say(report{Hello: &hello})
 	peer, err := a.next(ctx)
-	if err != nil || peer.Connect == nil {
-		return fmt.Errorf("%w: no peer: %w", ErrAgent, err)
+	if err != nil {
+		return err
+	}
+	if peer.Connect == nil {
+		return fmt.Errorf("%w: a command came before the peer", ErrAgent)
 	}
 	connecting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -135,7 +147,7 @@ func play[E end, Role end](ctx context.Context, a *agent, open func(Spec) (E, er
 		return err
 	}
 	a.say(report{Ready: true})
-	last := part(ctx, any(e).(Role))
+	last := part(ctx, e)
 	last.Counters = e.counters()
 	a.say(report{Final: &last})
 	return nil

@@ -29,6 +29,9 @@ func ParseKind(name string) (Kind, error) {
 	return Kind(name), nil
 }
 
+// rdma says whether braid carries the traffic.
+func (k Kind) rdma() bool { return k == MP || k == RC }
+
 // Title is the name for tables and plots.
 func (k Kind) Title() string {
 	switch k {

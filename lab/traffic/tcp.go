@@ -23,8 +23,6 @@ type tcpSender struct {
 	conn net.Conn
 }
 
-func newTCPSender(spec Spec) (*tcpSender, error) { return &tcpSender{spec: spec}, nil }
-
 func (s *tcpSender) hello() greeting { return greeting{} }
 
 func (s *tcpSender) connect(ctx context.Context, peer greeting) error {
@@ -55,10 +53,10 @@ func (s *tcpSender) setControl(_, _ string, socket syscall.RawConn) error {
 // figures would stand under the wrong name.
 func checkMultipath(conn net.Conn, kind Kind) error {
 	multipath, err := conn.(*net.TCPConn).MultipathTCP()
-	if err != nil || multipath != (kind == MPTCP) {
-		return fmt.Errorf("%w: the connection is not the %s that was asked for: %w", ErrAgent, kind, err)
+	if err == nil && multipath != (kind == MPTCP) {
+		err = fmt.Errorf("%w: the connection is not the %s that was asked for", ErrAgent, kind)
 	}
-	return nil
+	return err
 }
 
 func (s *tcpSender) close() {
