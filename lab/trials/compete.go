@@ -166,7 +166,7 @@ func (m *pathMeter) series(r, competitor *traffic.Result) []plot.Series {
 			if path == lastPath {
 				rate = max(0, rate-competitor.Record.Goodput(from, to))
 			}
-			line.Points = append(line.Points, plot.Point{X: (from - r.Began).Seconds(), Y: rate / 1e9})
+			line.Points = append(line.Points, plot.Point{X: ((from+to)/2 - r.Began).Seconds(), Y: rate / 1e9})
 		}
 		all = append(all, line)
 	}

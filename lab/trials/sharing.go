@@ -117,7 +117,7 @@ func runFairness(s *session) error {
 	s.outcome.Grid.Columns = s.kindColumns("connections")
 	rows := make([][]string, connections+1)
 	chart := plot.Line{
-		Title: "Connections start one by one", X: plot.Axis{Label: "connections"}, Y: plot.Axis{Label: "Jain's index", Max: 1.05},
+		Title: "Connections start one by one", X: plot.Axis{Label: "connections", Min: 2, Max: connections}, Y: plot.Axis{Label: "Jain's index", Max: 1.05},
 	}
 	var all []*traffic.Result
 	for _, kind := range s.Kinds {
@@ -170,7 +170,7 @@ func connectionLines(results []*traffic.Result) plot.Chart {
 	}
 	for i, r := range results {
 		line := plot.Series{Name: fmt.Sprint(i + 1), Style: plot.Style{Marker: plot.NoMarker}}
-		for at := r.Began; at+width <= r.Ended; at += width {
+		for at := r.Began; at+width <= results[0].Ended; at += width { // the first is stopped first
 			line.Points = append(line.Points, plot.Point{X: (at - results[0].Began).Seconds(), Y: r.Record.Goodput(at, at+width) / 1e9})
 		}
 		chart.Series = append(chart.Series, line)
