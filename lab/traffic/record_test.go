@@ -25,8 +25,13 @@ func TestRecordGoodput(t *testing.T) {
 		from, to time.Duration
 		want     float64 // bytes in 10 ms
 	}{
-		{time.Second, 1500 * ms, 2000}, {1500 * ms, 1700 * ms, 0}, {1600 * ms, 1800 * ms, 1000},
-		{0, time.Second, 0}, {1900 * ms, 2100 * ms, 1000}, {3 * time.Second, 4 * time.Second, 0}, {2 * time.Second, time.Second, 0},
+		{time.Second, 1500 * ms, 2000},
+		{1500 * ms, 1700 * ms, 0},
+		{1600 * ms, 1800 * ms, 1000},
+		{0, time.Second, 0},
+		{1900 * ms, 2100 * ms, 1000},
+		{3 * time.Second, 4 * time.Second, 0},
+		{2 * time.Second, time.Second, 0},
 	}
 	for _, test := range tests {
 		if got := r.Goodput(test.from, test.to) / 800; got != test.want {

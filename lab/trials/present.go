@@ -44,6 +44,7 @@ func (s *session) judge(quantity, unit string, measured float64, t table.Toleran
 func (s *session) atLeast(bound float64) table.Tolerance {
 	return table.AtLeast(bound * (1 - s.Margin))
 }
+
 func (s *session) atMost(bound float64) table.Tolerance { return table.AtMost(bound * (1 + s.Margin)) }
 
 // judgeIntact adds a row that braid's results have no failure and no wrong byte.
