@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -58,6 +59,11 @@ func (n *Network) buildNode(node *Node) error {
 			if err := setSysctl(s[0], s[1]); err != nil {
 				return err
 			}
+		}
+		// The lab has no use for IPv6, whose own messages would only blur the
+		// counters; a kernel without it is as good.
+		if err := setSysctl("net.ipv6.conf.all.disable_ipv6", "1"); err != nil && !errors.Is(err, ErrFeature) {
+			return err
 		}
 		return nil
 	})
