@@ -91,10 +91,12 @@ func (l *pool) put(p *packet) {
 func (l *pool) copyOf(p *packet) *packet {
 	q := l.take()
 	b := q.body
-	spans := append(b.Spans[:0], p.Spans...)
-	payload := append(b.payload[:0], p.payload...)
-	bytes := append(b.bytes[:0], p.bytes...)
-	b.Packet, b.Spans, b.payload, b.bytes = p.Packet, spans, payload, bytes
+	b.Spans = append(b.Spans[:0], p.Spans...)
+	b.payload = append(b.payload[:0], p.payload...)
+	b.bytes = append(b.bytes[:0], p.bytes...)
+	spans := b.Spans
+	b.Packet = p.Packet
+	b.Spans = spans
 	*q = *p
 	q.next, q.body = nil, b
 	return q

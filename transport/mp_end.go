@@ -18,7 +18,7 @@ func (m *MP) endIfDue() bool {
 	if !m.in.ending || m.in.dead {
 		return false
 	}
-	if m.out.unfinishedResponses > 0 && !(m.in.blocked && m.out.una >= m.in.blockedAt) {
+	if m.out.unfinishedResponses > 0 && (!m.in.blocked || m.out.una < m.in.blockedAt) {
 		return false
 	}
 	m.endNow()
