@@ -53,7 +53,10 @@ func TestFlowOfEachKind(t *testing.T) {
 				}
 				t.Fatal(err)
 			}
-			time.Sleep(400 * ms)
+			// A busy machine takes its time with the first message.
+			for deadline := time.Now().Add(10 * time.Second); flow.Delivered() == 0 && time.Now().Before(deadline); {
+				time.Sleep(100 * ms)
+			}
 			result, err := flow.Stop()
 			if err != nil {
 				t.Fatal(err)
