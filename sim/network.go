@@ -96,13 +96,14 @@ func New(g *topology.Graph, cfg Config) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{cfg: cfg, graph: g, switches: make([]*fabricSwitch, len(g.Nodes))}
-	for i := range cfg.Workers {
-		n.shards = append(n.shards, newShard(i, cfg.Workers))
+	shards := shardsFor(cfg.Workers)
+	for i := range shards {
+		n.shards = append(n.shards, newShard(i, shards))
 	}
 	for _, s := range n.shards {
 		s.events.setLarge(len(g.Hosts) >= largeNetwork)
 	}
-	place := partition(g, cfg.Workers)
+	place := partition(g, shards)
 	if err := n.addNodes(place); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/braid-rdma/braid/sim/topology"
 )
@@ -10,18 +11,30 @@ import (
 // earlier than its link's delay from now, so all shards may run that far on
 // their own, hand over what they sent each other, and go on.
 
-// partition assigns nodes to workers. The hosts of one switch go with it,
+// shardsPerWorker is how many parts of the network each worker has, if there are
+// several workers. Who is done with one takes the next that nobody has begun, so
+// a worker that the system has put to sleep holds up less.
+const shardsPerWorker = 4
+
+func shardsFor(workers int) int {
+	if workers == 1 {
+		return 1
+	}
+	return workers * shardsPerWorker
+}
+
+// partition assigns nodes to shards. The hosts of one switch go with it,
 // because their links are the busiest; the switches of a tier are dealt out in
 // turn, because they carry about equal loads.
-func partition(g *topology.Graph, workers int) []int {
+func partition(g *topology.Graph, shards int) []int {
 	place := make([]int, len(g.Nodes))
-	if workers == 1 {
+	if shards == 1 {
 		return place
 	}
 	dealt := map[int]int{}
 	for i, node := range g.Nodes {
 		if node.Kind == topology.Switch {
-			place[i] = dealt[node.Tier] % workers
+			place[i] = dealt[node.Tier] % shards
 			dealt[node.Tier]++
 		}
 	}
@@ -45,14 +58,10 @@ func (n *Network) lookahead() Time {
 
 func (n *Network) runParallel(end Time) bool {
 	window := max(1, n.lookahead())
-	var wait sync.WaitGroup
 	for {
-		for _, s := range n.shards {
-			s.collect(n.shards)
-		}
 		next := never
 		for _, s := range n.shards {
-			next = min(next, s.events.peek())
+			next = min(next, s.events.peek(), s.soonest)
 		}
 		if next >= end {
 			n.end = end
@@ -62,10 +71,27 @@ func (n *Network) runParallel(end Time) bool {
 		if window < end-next {
 			until = next + window
 		}
-		for _, s := range n.shards[1:] {
-			wait.Go(func() { s.run(until) })
+		for _, s := range n.shards {
+			s.handOver()
 		}
-		n.shards[0].run(until)
-		wait.Wait()
+		n.runShards(until)
 	}
+}
+
+// runShards lets the workers run all shards up to an instant.
+func (n *Network) runShards(until Time) {
+	var begun atomic.Int32
+	work := func() {
+		for i := begun.Add(1); int(i) <= len(n.shards); i = begun.Add(1) {
+			s := n.shards[i-1]
+			s.collect(n.shards)
+			s.run(until)
+		}
+	}
+	var others sync.WaitGroup
+	for range n.cfg.Workers - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }

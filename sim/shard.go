@@ -10,15 +10,17 @@ type shard struct {
 	events *agenda
 	pool   pool
 	// outbox holds, by shard, events for nodes of other shards. They lie beyond
-	// the present window and are handed over at its end.
-	outbox [][]event
+	// the present window. At its end they become sent, and each shard collects what
+	// is for it while the others fill their outboxes again.
+	outbox, sent [][]event
+	soonest      Time // of the events in the outbox
 
 	happened uint64 // events so far
 	hops     uint64 // packets that have crossed a link so far
 }
 
 func newShard(number, shards int) *shard {
-	return &shard{number: number, events: newAgenda(), outbox: make([][]event, shards)}
+	return &shard{number: number, events: newAgenda(), outbox: make([][]event, shards), sent: make([][]event, shards), soonest: never}
 }
 
 // run lets everything happen that is due before end.
@@ -35,15 +37,20 @@ func (s *shard) run(end Time) {
 	}
 }
 
+// handOver lets the other shards collect what is in the outbox.
+func (s *shard) handOver() {
+	s.outbox, s.sent, s.soonest = s.sent, s.outbox, never
+}
+
 // collect takes in what the other shards have sent.
 func (s *shard) collect(shards []*shard) {
 	for _, from := range shards {
-		box := from.outbox[s.number]
+		box := from.sent[s.number]
 		for i := range box {
 			s.events.pushForeign(box[i])
 		}
 		clear(box)
-		from.outbox[s.number] = box[:0]
+		from.sent[s.number] = box[:0]
 	}
 }
 
@@ -77,6 +84,7 @@ func (n *node) callAgain(t Time, c *call) { n.at(t, calling, unsafe.Pointer(c)) 
 
 // send lets a packet arrive at its ingress, in another shard.
 func (n *node) send(t Time, there *shard, p *packet) {
+	n.shard.soonest = min(n.shard.soonest, t)
 	box := &n.shard.outbox[there.number]
 	*box = append(*box, event{t, n.nextKey(arriving), unsafe.Pointer(p)})
 }
