@@ -7,6 +7,8 @@
 #   go run ./cmd/braid version
 #   ```
 #
+# <!-- checked as root --> runs the block only there, and else says that it does not.
+#
 # Each block is one bash script, started in the root of the repository. Within it
 # `make check` does nothing, since it is what runs the block.
 set -euo pipefail
@@ -23,8 +25,8 @@ trap 'rm -rf "$scratch"' EXIT
 awk -v dir="$scratch" '
   /^```/ && open { open = 0; next }
   open           { print > file; next }
-  /^```/ && mark { open = 1; file = sprintf("%s/block%03d", dir, ++blocks) }
-                 { mark = /^<!-- checked -->$/ }
+  /^```/ && mark { open = 1; file = sprintf("%s/block%03d%s", dir, ++blocks, mark == 2 ? ".root" : "") }
+                 { mark = /^<!-- checked -->$/ ? 1 : /^<!-- checked as root -->$/ ? 2 : 0 }
 ' "$document"
 
 shopt -s nullglob
@@ -34,6 +36,11 @@ blocks=("$scratch"/block*)
   exit 1
 }
 for block in "${blocks[@]}"; do
+  if [[ $block == *.root && $EUID -ne 0 ]]; then
+    echo "readme: not run, because it needs root:"
+    sed 's/^/+ /' "$block"
+    continue
+  fi
   sed 's/^/+ /' "$block"
   BRAID_README_BLOCK=1 timeout 180 bash -euo pipefail "$block" || {
     echo "readme: the block above fails" >&2
