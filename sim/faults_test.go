@@ -14,6 +14,9 @@ import (
 // no peer of ours sends: truncated, malformed, or 2^24 packets old. They are
 // checked in wire, transport and udp, where such packets can be made.
 func TestFaults(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one thread runs these networks, so there is nothing to race with; the plain tests run them")
+	}
 	rows := []struct {
 		name string
 		run  func(*testing.T)
