@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ var errNoPeak = errors.New("the peak of resident memory is unknown")
 // simulate runs a scenario once, in this process, and tells what it was like.
 // The rate is that of the run alone: setting up is timed apart.
 func simulate(s simScenario, workers int) (sample, error) {
-	debug.SetGCPercent(400) // as `braid sim` does
+	sim.CollectSeldom() // as `braid sim` does
 	begin := time.Now()
 	network, traffic, err := s.build(workers)
 	if err != nil {

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"os"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/sim"
 )
 
 // newSim is `braid sim`.
@@ -21,19 +20,7 @@ bytes on every machine, with any number of workers.`,
   braid sim figure mp-rdma-11a --quick --out figures
   braid sim fuzz --seeds 100`,
 	})
-	cmd.PersistentPreRun = func(*cobra.Command, []string) { collectSeldom() }
+	cmd.PersistentPreRun = func(*cobra.Command, []string) { sim.CollectSeldom() }
 	cmd.AddCommand(newSimRun(), newSimFigure(), newSimList(), newSimSweep(), newSimWorker(), newSimFuzz())
 	return cmd
-}
-
-// simGarbage is the garbage, in per cent of what lives, that a simulation may leave
-// before it is collected. A network is built once and then hardly allocates, so the
-// default would mostly look at what lives, again and again.
-const simGarbage = 400
-
-// collectSeldom obeys GOGC where the user has set it.
-func collectSeldom() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(simGarbage)
-	}
 }
