@@ -168,6 +168,8 @@ func (a *Attr) checkConnected() error {
 		return fmt.Errorf("%w: outstanding reads beyond %d", ErrAttr, MaxReads)
 	case a.Timeout > 31 || a.RetryCount > 7 || a.RNRRetry > 7 || a.MinRNRTimer > 31:
 		return fmt.Errorf("%w: timeout, retry or RNR value", ErrAttr)
+	case a.Keepalive < 0:
+		return fmt.Errorf("%w: keepalive of %d ns", ErrAttr, a.Keepalive)
 	case a.Window < 0 || a.Window > MaxTrackingSlots:
 		return fmt.Errorf("%w: window %d", ErrAttr, a.Window)
 	}

@@ -41,6 +41,10 @@ type Attr struct {
 	QKey         uint32
 	Paths        int // MP: virtual paths to use
 	TrackedSlots int // MP: the peer's L
+	// Keepalive is the silence after which a connected peer is asked whether it
+	// still lives; it has the retries of any other packet to show that it does.
+	// 0: an idle connection asks nothing and notices nothing.
+	Keepalive Time
 }
 
 // Errors that posting and modifying answer at once, without side effects.
