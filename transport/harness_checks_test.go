@@ -175,7 +175,7 @@ func (h *host) checkStep() {
 	if h.mp == nil {
 		return
 	}
-	r, ok := h.mp.recover.(*selective)
+	r, ok := h.mp.loss.(*selective)
 	if !ok {
 		return
 	}
