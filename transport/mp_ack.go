@@ -293,6 +293,7 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	m.heardFrom(now)
+	m.armAlive(now)
 	path := Path(p.Ack.Path)
 	if m.paths.probeAcked(now, path, p.Ack.SentAt) {
 		m.restorePath(now, path)
