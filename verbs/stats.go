@@ -43,6 +43,7 @@ var counterNames = [...]struct {
 	{"mp_max_out_of_order", func(c *transport.Counters) uint64 { return c.MaxOutOfOrder }},
 	{"mp_acknowledged", func(c *transport.Counters) uint64 { return c.Acknowledged }},
 	{"mp_lost", func(c *transport.Counters) uint64 { return c.Lost }},
+	{"mp_spurious_retransmits", func(c *transport.Counters) uint64 { return c.Spurious }},
 	{"mp_early_retransmits", func(c *transport.Counters) uint64 { return c.EarlyRetransmits }},
 	{"mp_early_synchronise", func(c *transport.Counters) uint64 { return c.EarlySynchronise }},
 	{"mp_probes", func(c *transport.Counters) uint64 { return c.Probes }},

@@ -146,7 +146,7 @@ func printDemoSummary(w io.Writer, r *demo.Report) error {
 		fmt.Fprintf(&b, "path %-3d %7.2f Gb/s %7.2f Gb/s %7.2f Gb/s %10d\n", p.Path, p.BeforeGbps, p.CutGbps, p.RestoredGbps, p.Lost)
 	}
 	s := &r.Stream
-	fmt.Fprintf(&b, "%-8s %7.2f Gb/s %7.2f Gb/s %7.2f Gb/s %10d retransmitted\n", "stream", s.BeforeGbps, s.CutGbps, s.RestoredGbps, r.Retransmits)
+	fmt.Fprintf(&b, "%-8s %7.2f Gb/s %7.2f Gb/s %7.2f Gb/s %10d retransmitted, %d of them not lost, only late\n", "stream", s.BeforeGbps, s.CutGbps, s.RestoredGbps, r.Retransmits, r.Spurious)
 	fmt.Fprintf(&b, "longest pause after path %d was cut: %.1f ms (%.1f ms with all paths)\n", r.Cut.Path, r.Cut.LongestStallMillis, s.LongestPauseMillis)
 	if r.Restored.Millis != nil {
 		fmt.Fprintf(&b, "path %d carried its share again %.1f ms after it was restored\n", r.Restored.Path, *r.Restored.Millis)

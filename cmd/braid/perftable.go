@@ -76,13 +76,14 @@ func (t *perfTable) finish() error {
 	if t.json {
 		return printJSON(t.w, perf.NewReport(t.results))
 	}
-	var retransmits uint64
+	var retransmits, spurious uint64
 	for i := range t.results {
 		retransmits += t.results[i].Retransmits
+		spurious += t.results[i].Spurious
 	}
 	notes := ""
 	if retransmits > 0 {
-		notes += fmt.Sprintf(" retransmitted packets: %d\n", retransmits)
+		notes += fmt.Sprintf(" retransmitted packets: %d (%d were not lost, only late)\n", retransmits, spurious)
 	}
 	if v := t.results[len(t.results)-1].Verified; v != nil && *v {
 		notes += " verified: the data of both sides is the same\n"

@@ -26,7 +26,7 @@ func TestBandwidthTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table.results[1].Retransmits = 7
+	table.results[1].Retransmits, table.results[1].Spurious = 7, 2
 	verified := true
 	table.results[1].Verified = &verified
 	if err := table.finish(); err != nil {
@@ -38,7 +38,7 @@ func TestBandwidthTable(t *testing.T) {
  #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]    MsgRate[Mpps]
  65536      5000           3456.79             3210.50                0.051368
  131072     5000           3456.79             3210.50                0.051368
- retransmitted packets: 7
+ retransmitted packets: 7 (2 were not lost, only late)
  verified: the data of both sides is the same
 `
 	if got := out.String(); got != want {

@@ -226,7 +226,7 @@ func TestReportKeys(t *testing.T) {
 	const want = `{"schema":"braid.demo/1","verified":false,"paths":[],"bytes":0,"goodput_gbps":0,` +
 		`"stream":{"duration_ms":0,"chunks":0,"before_gbps":0,"cut_gbps":0,"restored_gbps":0,"longest_pause_ms":0},` +
 		`"cut":{"path":0,"at_ms":0,"longest_stall_ms":0},"restored":{"path":0,"at_ms":0,"ms":null},` +
-		`"operations":[],"retransmits":0,"qp":"","mtu":0}`
+		`"operations":[],"retransmits":0,"spurious_retransmits":0,"qp":"","mtu":0}`
 	if string(text) != want {
 		t.Errorf("the form of the report changed: change Schema as well\n got %s\nwant %s", text, want)
 	}

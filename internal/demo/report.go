@@ -22,8 +22,10 @@ type Report struct {
 	Restored    RestoredReport  `json:"restored"`
 	Operations  []OperationDone `json:"operations"`
 	Retransmits uint64          `json:"retransmits"`
-	QP          string          `json:"qp"`
-	MTU         int             `json:"mtu"`
+	// Spurious are those that were not needed: the packet was late, not lost.
+	Spurious uint64 `json:"spurious_retransmits"`
+	QP       string `json:"qp"`
+	MTU      int    `json:"mtu"`
 }
 
 // OperationDone is one kind of operation and whether its result was right.

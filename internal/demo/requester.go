@@ -116,7 +116,8 @@ func (r *requester) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	r.report.Retransmits = r.qp.Stats().Retransmitted
+	stats := r.qp.Stats()
+	r.report.Retransmits, r.report.Spurious = stats.Retransmitted, stats.Spurious
 	r.report.Verified = len(r.report.Failures) == 0
 	return r.Receive(ctx, tellEnd, new(any))
 }

@@ -27,6 +27,9 @@ type Result struct {
 	LatencyMicros LatencyMicros `json:"lat_us"`
 	// Retransmits counts the packets that either end sent again.
 	Retransmits uint64 `json:"retransmits"`
+	// Spurious counts those of them that were not needed: the packet had arrived,
+	// and only its acknowledgement was late. The rest were lost.
+	Spurious uint64 `json:"spurious_retransmits"`
 	// Paths are those of the end that sends the data, all queue pairs together.
 	Paths []PathResult `json:"paths"`
 
@@ -73,6 +76,7 @@ func NewReport(results []Result) Report {
 // counters are what one end's queue pairs counted.
 type counters struct {
 	Retransmits uint64       `json:"retransmits"`
+	Spurious    uint64       `json:"spurious"`
 	Paths       []PathResult `json:"paths"`
 }
 
@@ -82,6 +86,7 @@ func (e *endpoint) counters() counters {
 	for _, qp := range e.qps {
 		stats := qp.Stats()
 		sum.Retransmits += stats.Retransmitted
+		sum.Spurious += stats.Spurious
 		paths := qp.PathStats()
 		if len(paths) == 0 {
 			// A queue pair without multi-path has one path, and all packets took it.
@@ -121,6 +126,7 @@ func newResult(e *endpoint, own, peer *summary, here, there *counters) *Result {
 		MessageRateMpps: float64(own.Operations) / own.Seconds / 1e6,
 		LatencyMicros:   own.Latency,
 		Retransmits:     here.Retransmits + there.Retransmits,
+		Spurious:        here.Spurious + there.Spurious,
 		Paths:           here.Paths,
 		QP:              spec.QP, Policy: spec.Policy, CC: spec.CC, Paper: spec.Paper,
 		QPs: spec.QPs, TxDepth: spec.TxDepth, MTU: e.qps[0].Query().Attr.MTU,
