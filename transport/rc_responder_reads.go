@@ -10,8 +10,7 @@ func (q *RC) executeRead(p *Packet) Verdict {
 	if r.answers.fresh >= q.attr.ReadsServed || p.RETH.Length > MaxMessage {
 		return q.refuse(wire.NakInvalidRequest)
 	}
-	span, ok := q.resolve(&p.RETH, RemoteRead)
-	if !ok {
+	if _, ok := q.resolve(&p.RETH, RemoteRead); !ok {
 		return q.refuse(wire.NakRemoteAccess)
 	}
 	x := exchange{
@@ -23,7 +22,7 @@ func (q *RC) executeRead(p *Packet) Verdict {
 	r.expected = r.expected.Add(int(x.packets))
 	r.completeMessage()
 	r.served.add(x)
-	r.answers.push(answer{exchange: x, span: span})
+	r.answers.push(answer{exchange: x})
 	return Done
 }
 
@@ -73,12 +72,7 @@ func (q *RC) repeatRead(p *Packet) {
 		}
 		return
 	}
-	// The region may be gone since. If the peer had its answer, the duplicate is
-	// only late and must not end the connection, so there is no NAK.
-	span, ok := q.resolve(&wire.RETH{VA: x.va, RKey: x.rkey, Length: x.length}, RemoteRead)
-	if ok {
-		q.resp.answers.insert(answer{exchange: *x, span: span, next: offset, from: offset})
-	}
+	q.resp.answers.insert(answer{exchange: *x, next: offset, from: offset})
 }
 
 // repeatAtomic answers a duplicate from the record. One that is not recorded

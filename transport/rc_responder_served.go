@@ -50,7 +50,6 @@ func (s *servedRequests) find(psn wire.PSN) *exchange {
 // answer is the response to one exchange on its way out.
 type answer struct {
 	exchange
-	span  Span   // READ: the memory to read
 	next  uint32 // READ: the packet to send next
 	from  uint32 // READ: the packet that the peer asked to begin with
 	fresh bool   // answers the request itself, not a duplicate

@@ -53,14 +53,16 @@ func (q *RC) transmitResponse(now Time, p *Packet) bool {
 		q.finishAnswer(a)
 		return true
 	}
-	if a.length > 0 && a.span.Region.Invalid {
-		q.abandonAnswer(a)
-		return false
+	// The key is looked at with every packet: it may have ended since the READ was
+	// accepted, and a response may be 2 GiB long.
+	span, ok := q.resolve(&wire.RETH{VA: a.va, RKey: a.rkey, Length: a.length}, RemoteRead)
+	if !ok {
+		return q.denyResponse(p, a)
 	}
 	if !q.paceOpen(now) {
 		return false
 	}
-	q.fillReadResponse(p, a)
+	q.fillReadResponse(p, a, span)
 	q.paced(now, p)
 	if a.next++; a.next == a.packets {
 		q.finishAnswer(a)
@@ -68,13 +70,13 @@ func (q *RC) transmitResponse(now Time, p *Packet) bool {
 	return true
 }
 
-func (q *RC) fillReadResponse(p *Packet, a *answer) {
+func (q *RC) fillReadResponse(p *Packet, a *answer, span Span) {
 	mtu := uint32(q.attr.MTU)
 	done := a.next * mtu
 	n := min(mtu, a.length-done)
 	p.Length, p.Spans = int(n), p.Spans[:0]
 	if n > 0 {
-		p.Spans = append(p.Spans, Span{a.span.Region, a.span.Offset + uint64(done), n})
+		p.Spans = append(p.Spans, Span{span.Region, span.Offset + uint64(done), n})
 	}
 	q.fillBTH(p, readSegments.opcode(a.next-a.from, a.packets-a.from), a.psn.Add(int(a.next)))
 }
@@ -89,10 +91,24 @@ func (q *RC) finishAnswer(a *answer) {
 	r.answers.pop()
 }
 
-// abandonAnswer ends the connection because the memory of a READ that was
-// accepted is no longer registered. The answers behind it can not follow.
-func (q *RC) abandonAnswer(a *answer) {
+// denyResponse ends the response to a READ whose memory may not be read any
+// more, and says whether p is a packet to send.
+//
+// A READ that was accepted and not answered ends the connection (IBTA 9.9.3):
+// the answers behind it can not follow, and the NAK is sent in their place. The
+// response to a duplicate gets a NAK too, but the connection goes on: if the
+// peer had its answer, the duplicate is only late, and the peer ignores a NAK
+// for what is complete; if not, it asks again until it has the NAK.
+func (q *RC) denyResponse(p *Packet, a *answer) bool {
 	psn := a.psn.Add(int(a.next))
-	q.resp.answers.items = q.resp.answers.items[:0]
-	q.close(wire.NakRemoteAccess, psn)
+	if a.fresh {
+		q.resp.answers.items = q.resp.answers.items[:0]
+		q.close(wire.NakRemoteAccess, psn)
+		return false
+	}
+	q.resp.answers.pop()
+	q.fillAck(p, psn, wire.NakRemoteAccess)
+	q.count.NaksSent++
+	q.count.AccessErrors++
+	return true
 }
