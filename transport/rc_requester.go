@@ -20,7 +20,8 @@ type requester struct {
 	una, cursor, nxt wire.PSN
 
 	at          int // index in the send queue of the request at the cursor
-	window      int // packets that may be in flight
+	window      int // packets that may be in flight at most
+	allowed     int // and at present; see narrow
 	piece       uint32
 	outstanding int // READ pieces and atomics asked for since the cursor last went back, not answered
 	awaiting    int // READ and atomic requests started and not complete
@@ -49,8 +50,8 @@ func (r *requester) start(a *Attr) {
 	pieces := min(max(a.Reads, 1), maxPieces)
 	*r = requester{
 		una: a.SendPSN, cursor: a.SendPSN, nxt: a.SendPSN,
-		window: window,
-		piece:  uint32(max(1, window/pieces)),
+		window: window, allowed: window,
+		piece: uint32(max(1, window/pieces)),
 	}
 }
 
@@ -58,12 +59,20 @@ func (r *requester) start(a *Attr) {
 // back, or to be expected as responses to them.
 func (r *requester) inFlight() int { return r.cursor.Sub(r.una) }
 
-// allowed is the number of packets that may be in flight now. Each retry
-// without progress halves it: what was lost to a full queue would be lost to it
-// again, and a loss that keeps step with the window must fall out of step. A
-// few packets remain, as each is a chance to hear an acknowledgement.
-func (r *requester) allowed() int {
-	return max(r.window>>r.retries, min(4, (r.window+1)/2))
+// narrow halves the packets in flight because some have to be sent again. What
+// was lost to a full queue would be lost to it again; a loss that keeps step with
+// the window must fall out of step; and where the network reorders packets, each
+// gap costs all that is in flight behind it. A few packets remain, as each is a
+// chance to be acknowledged.
+func (r *requester) narrow() {
+	r.allowed = max(r.allowed/2, min(4, (r.window+1)/2))
+}
+
+// widen allows one packet more for each that was acknowledged: the window is
+// back within a round trip once nothing is lost, and stays narrow while a round
+// trip brings only a few packets forward.
+func (r *requester) widen(acknowledged int) {
+	r.allowed = min(r.window, r.allowed+acknowledged)
 }
 
 // offset is the distance from the first packet of the request to psn. It is
@@ -141,14 +150,14 @@ func (q *RC) packetsOf(w *sendWQE) uint32 {
 func (q *RC) windowOpen(w *sendWQE) bool {
 	r := &q.req
 	if !w.Op.awaitsResponse() {
-		return r.inFlight() < r.allowed()
+		return r.inFlight() < r.allowed
 	}
 	if r.outstanding >= q.attr.Reads {
 		return false
 	}
 	offset := w.offset(r.cursor)
 	span := int(r.pieceEnd(w, offset) - offset)
-	return r.inFlight() == 0 || r.inFlight()+span <= r.allowed()
+	return r.inFlight() == 0 || r.inFlight()+span <= r.allowed
 }
 
 // transmitAtCursor fills in the packet at the cursor and moves the cursor on.

@@ -69,15 +69,16 @@ func (q *RC) acknowledge(now Time, upto wire.PSN) bool {
 	}
 	reached := r.una == upto
 	if r.una != before {
-		q.progress(now)
+		q.progress(now, r.una.Sub(before))
 	}
 	return reached
 }
 
 // progress follows every advance of una: retry counts begin anew, finished
 // requests complete, and the timer runs again if anything is still out.
-func (q *RC) progress(now Time) {
+func (q *RC) progress(now Time, packets int) {
 	r := &q.req
+	r.widen(packets)
 	r.retries, r.rnrRetries, r.wentBack = 0, 0, false
 	q.timers.disarm(rcRNRTimer)
 	queued := q.sq.wqes.len()
@@ -145,6 +146,7 @@ func (q *RC) retry() {
 		return
 	}
 	q.req.retries++
+	q.req.narrow()
 	q.rewindMessage()
 	q.goBack()
 }

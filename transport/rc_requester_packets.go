@@ -39,7 +39,7 @@ func (q *RC) fillSegment(p *Packet, w *sendWQE, offset uint32) {
 // used up, and always when nothing can follow until it moves.
 func (r *requester) wantsAck() bool {
 	quarter := wire.PSN(max(1, r.window/4))
-	return r.cursor%quarter == 0 || r.inFlight()+1 >= r.allowed()
+	return r.cursor%quarter == 0 || r.inFlight()+1 >= r.allowed
 }
 
 // fillRead writes a READ request for what is left of the piece at offset. The

@@ -31,7 +31,7 @@ func (q *RC) handleReadResponse(now Time, p *Packet) Verdict {
 	if offset+1 == w.packets {
 		q.finishAwaited(w)
 	}
-	q.progress(now)
+	q.progress(now, 1)
 	if p.Length == 0 {
 		return Done
 	}
@@ -92,7 +92,7 @@ func (q *RC) handleAtomicResponse(now Time, p *Packet) Verdict {
 	q.req.una = p.PSN.Add(1)
 	q.req.answered()
 	q.finishAwaited(w)
-	q.progress(now)
+	q.progress(now, 1)
 	return Done
 }
 
