@@ -18,6 +18,8 @@ type RC struct {
 	pacing rcPacing
 	turn   transmitTurn
 	led    bool // a request has gone before the acknowledgement that is due
+	// received is when the last packet of the peer came.
+	received Time
 }
 
 var _ QP = (*RC)(nil)
@@ -32,6 +34,8 @@ const (
 	rcRNRTimer
 	// rcPaceTimer runs while a packet that is ready waits for its place in the rate.
 	rcPaceTimer
+	// rcKeepaliveTimer runs in RTS where Attr.Keepalive asks for it.
+	rcKeepaliveTimer
 )
 
 // NewRC makes a queue pair in state RESET.
@@ -74,6 +78,7 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 		q.count.Malformed++
 		return Drop
 	}
+	q.received = now
 	if p.Marked {
 		q.count.ECNMarked++
 		q.cnp.want(now, q.cfg.RC.cnpInterval())
@@ -100,6 +105,9 @@ func (q *RC) HandleTimeout(now Time) {
 	q.timers.expired(rcPaceTimer, now)
 	if q.timers.expired(rcAckTimer, now) {
 		q.handleAckTimeout()
+	}
+	if q.timers.expired(rcKeepaliveTimer, now) {
+		q.handleKeepaliveTimeout(now)
 	}
 }
 

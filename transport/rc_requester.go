@@ -121,7 +121,7 @@ func (q *RC) transmitRequest(now Time, p *Packet) bool {
 	}
 	q.transmitAtCursor(p, w)
 	q.paced(now, p)
-	if timeout := q.attr.ackTimeout(); timeout != 0 && !q.timers.armed(rcAckTimer) {
+	if timeout := q.ackTimeout(); timeout != 0 && !q.timers.armed(rcAckTimer) {
 		q.timers.arm(rcAckTimer, now+timeout)
 	}
 	return true

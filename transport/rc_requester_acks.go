@@ -89,7 +89,7 @@ func (q *RC) progress(now Time, packets int) {
 	} else {
 		r.at -= queued - q.sq.wqes.len()
 	}
-	timeout := q.attr.ackTimeout()
+	timeout := q.ackTimeout()
 	if timeout == 0 || r.cursor == r.una {
 		q.timers.disarm(rcAckTimer)
 		return
