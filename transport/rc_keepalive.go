@@ -7,8 +7,8 @@ package transport
 // §V-A). It takes a packet number like any other, so order, retransmission and the
 // end of the connection after all retries are those of every request.
 //
-// A standard peer must allow remote WRITEs on its queue pair, as those that a
-// connection manager sets up do (IBTA 12.9.7.1); else it refuses the request.
+// A standard peer must allow remote WRITEs on its queue pair, as those do that the
+// connection manager of Linux sets up; else it refuses the request.
 //
 // It is sent only while the send queue is empty, since every other request shows
 // the same. It costs an idle connection two packets per period, and a busy one
