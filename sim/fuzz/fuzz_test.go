@@ -51,6 +51,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		88000463: "a READ is repeated when its key has ended",
 		88023852: "a READ is repeated when its key has ended",
 		88097004: "jitter reorders an RC connection for 10 ms",
+		88052120: "a SEND and a synchronise WRITE arrive before the program polls",
 		88047880: "copies of datagrams take the receives of others",
 		88081063: "copies of datagrams take the receives of others",
 	} {
