@@ -7,8 +7,10 @@ import "github.com/braid-rdma/braid/wire"
 // standard, so that any RoCEv2 peer understands it.
 //
 // It has two halves that share only the state of the queue pair. The requester
-// (rc_requester*.go) turns posted requests into packets and waits for answers;
-// the responder (rc_responder*.go) executes what the peer asks.
+// turns posted requests into packets (rc_requester.go) and takes what comes back
+// for them (rc_completer.go). The responder takes the peer's requests in their
+// order (rc_responder.go), executes them (rc_execute.go) and sends what they are
+// owed (rc_response.go).
 type RC struct {
 	base
 	req    requester

@@ -87,23 +87,6 @@ func (q *RC) speakOfGap() {
 	r.nak, r.nakPSN = wire.NakPSNSequence, r.expected
 }
 
-// execute runs the expected packet.
-func (q *RC) execute(p *Packet) Verdict {
-	if !q.resp.message.follows(p.Opcode) || !validLength(p.Opcode, p.Length, q.attr.MTU) {
-		return q.refuse(wire.NakInvalidRequest)
-	}
-	switch {
-	case p.Opcode.IsSend():
-		return q.executeSend(p)
-	case p.Opcode.IsWrite():
-		return q.executeWrite(p)
-	case p.Opcode.IsAtomic():
-		return q.executeAtomic(p)
-	default:
-		return q.executeRead(p)
-	}
-}
-
 // refuse answers the expected packet with a NAK that ends the connection. What
 // was accepted before is still answered, in order, and then the NAK; nothing
 // else is executed any more.
@@ -163,4 +146,39 @@ func (q *RC) repeat(p *Packet) Verdict {
 		q.resp.ackDue = true
 	}
 	return Done
+}
+
+// repeatRead reads again what a duplicate asks for: the rest of an earlier
+// READ, from any of its packets on. Everything else is dropped in silence, as
+// it can not come from a peer that lost our answer.
+func (q *RC) repeatRead(p *Packet) {
+	x := q.resp.served.find(p.PSN)
+	if x == nil || x.op != wire.ReadRequest {
+		return
+	}
+	offset := x.offset(p.PSN)
+	skipped := offset * uint32(q.attr.MTU)
+	h := &p.RETH
+	if h.RKey != x.rkey || h.VA != x.va+uint64(skipped) || h.Length != x.length-skipped {
+		return
+	}
+	if a := q.resp.answers.pending(x.psn); a != nil {
+		// The answer is still leaving. It is taken back to the packet asked for,
+		// unless that is yet to come anyway.
+		if offset <= a.next {
+			a.next, a.from = offset, offset
+		}
+		return
+	}
+	q.resp.answers.insert(answer{exchange: *x, next: offset, from: offset})
+}
+
+// repeatAtomic answers a duplicate from the record. One that is not recorded
+// is dropped in silence: nobody may run it twice.
+func (q *RC) repeatAtomic(p *Packet) {
+	x := q.resp.served.find(p.PSN)
+	if x == nil || x.op != p.Opcode || q.resp.answers.pending(x.psn) != nil {
+		return
+	}
+	q.resp.answers.insert(answer{exchange: *x})
 }
