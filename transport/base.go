@@ -49,10 +49,10 @@ func (b *base) Number() wire.QPN { return b.cfg.Number }
 // State is the queue pair's state.
 func (b *base) State() State { return b.state }
 
-// Attr answers the attributes last set.
+// Attr returns the attributes last set.
 func (b *base) Attr() Attr { return b.attr }
 
-// Counters answers the live counters.
+// Counters returns the live counters.
 func (b *base) Counters() *Counters { return &b.count }
 
 // PostRecv offers memory for an incoming message. A queue pair with a shared

@@ -30,7 +30,7 @@ var _ QP = (*RC)(nil)
 type rcTimer uint8
 
 const (
-	// rcAckTimer runs while transmitted requests are unanswered.
+	// rcAckTimer runs while transmitted requests have no response.
 	rcAckTimer rcTimer = iota
 	// rcRNRTimer runs while the requester waits because the peer had no receive.
 	rcRNRTimer
@@ -99,7 +99,7 @@ const pkeyMask = 0x7fff
 // which is number zero in the upper three bits.
 func isRC(op wire.Opcode) bool { return op&0xe0 == 0 && op.Valid() }
 
-// HandleTimeout tells that the time which Timeout named has come.
+// HandleTimeout does what is due at the time that Timeout has named.
 func (q *RC) HandleTimeout(now Time) {
 	// The end of an RNR wait needs no action: the timer itself is what holds
 	// PollTransmit back. Nor does the end of a pacing gap: PollTransmit looks again.
@@ -162,7 +162,7 @@ func (q *RC) selectPacket(now Time, p *Packet) bool {
 // SetWindow has no meaning for RC: its headers have no place for it.
 func (q *RC) SetWindow(int) {}
 
-// Paths answers nil: an RC queue pair has a single path.
+// Paths returns nil: an RC queue pair has a single path.
 func (q *RC) Paths() []PathCounters { return nil }
 
 // fillBTH writes the base header of a packet whose Length is already set.

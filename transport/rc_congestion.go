@@ -11,7 +11,7 @@ type congestionNotice struct {
 }
 
 // want asks for a notice because a marked packet arrived, unless the last one
-// is less than the interval ago: one notice speaks for all of it.
+// is less than the interval ago: one notice is for all of it.
 func (c *congestionNotice) want(now, interval Time) {
 	if c.sent && now-c.last < interval {
 		return
@@ -19,7 +19,7 @@ func (c *congestionNotice) want(now, interval Time) {
 	c.due, c.sent, c.last = true, true, now
 }
 
-// take answers, once for each notice, that it is to be sent.
+// take returns true once for each notice that is to be sent.
 func (c *congestionNotice) take() bool {
 	due := c.due
 	c.due = false

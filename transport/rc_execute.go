@@ -175,7 +175,7 @@ func (q *RC) executeRead(p *Packet) Verdict {
 	r := &q.resp
 	// IBTA 9.7.4.1: more than the agreed resources, or than the
 	// longest message, is an invalid request.
-	if r.answers.fresh >= q.attr.ReadsServed || p.RETH.Length > MaxMessage {
+	if r.responses.fresh >= q.attr.ReadsServed || p.RETH.Length > MaxMessage {
 		return q.refuse(wire.NakInvalidRequest)
 	}
 	if _, ok := q.resolve(&p.RETH, RemoteRead); !ok {
@@ -190,15 +190,15 @@ func (q *RC) executeRead(p *Packet) Verdict {
 	r.expected = r.expected.Add(int(x.packets))
 	r.completeMessage()
 	r.served.add(x)
-	r.answers.push(answer{exchange: x})
+	r.responses.push(response{exchange: x})
 	return Done
 }
 
-// executeAtomic runs an atomic at once and keeps the answer, so that a
+// executeAtomic runs an atomic at once and keeps the result, so that a
 // duplicate never runs it again.
 func (q *RC) executeAtomic(p *Packet) Verdict {
 	r, h := &q.resp, &p.AtomicETH
-	if r.answers.fresh >= q.attr.ReadsServed || h.VA%8 != 0 {
+	if r.responses.fresh >= q.attr.ReadsServed || h.VA%8 != 0 {
 		return q.refuse(wire.NakInvalidRequest)
 	}
 	span, ok := q.cfg.Memory.Resolve(q.cfg.PD, h.RKey, h.VA, 8, RemoteAtomic)
@@ -214,6 +214,6 @@ func (q *RC) executeAtomic(p *Packet) Verdict {
 	r.expected = r.expected.Add(1)
 	r.completeMessage()
 	r.served.add(x)
-	r.answers.push(answer{exchange: x})
+	r.responses.push(response{exchange: x})
 	return Done
 }

@@ -37,7 +37,7 @@ func (q *RC) handleKeepaliveTimeout(now Time) {
 	q.timers.arm(rcKeepaliveTimer, due)
 }
 
-// ackTimeout is how long the requester waits for an answer before it tries again;
+// ackTimeout is how long the requester waits for a response before it tries again;
 // 0: for ever. Where the program asked for keepalive it asked to notice that the
 // peer is dead, so a connection without an ACK timeout has the keepalive's instead.
 func (q *RC) ackTimeout() Time {

@@ -7,8 +7,8 @@ import "github.com/braid-rdma/braid/wire"
 //
 //	una ≤ cursor ≤ nxt
 //
-// Everything before una is acknowledged or answered. Everything before nxt was
-// transmitted at least once, so only answers in [una, nxt) are believed. cursor
+// Everything before una is acknowledged or responded to. Everything before nxt was
+// transmitted at least once, so only responses in [una, nxt) are believed. cursor
 // is what to transmit next: it equals nxt, except after a loss, when it goes
 // back to una and all from there is transmitted again (go-back-N; with
 // go-back-0 una itself goes back, to the first packet of its message).
@@ -23,13 +23,13 @@ type requester struct {
 	window      int // packets that may be in flight at most
 	allowed     int // and at present; see narrow
 	piece       uint32
-	outstanding int // READ pieces and atomics asked for since the cursor last went back, not answered
+	outstanding int // READ pieces and atomics asked for since the cursor last went back, without their response yet
 	awaiting    int // READ and atomic requests started and not complete
 
 	retries    uint8 // since the last progress
 	rnrRetries uint8
-	// wentBack says that a NAK, spoken or implied, made the cursor go back to the
-	// present una. A responder speaks once for each gap, so another NAK for the
+	// wentBack says that a NAK, explicit or implied, made the cursor go back to the
+	// present una. A responder sends one for each gap, so another NAK for the
 	// same packet is an echo of the network and must not use up a retry.
 	wentBack bool
 }
@@ -77,7 +77,7 @@ func (r *requester) widen(acknowledged int) {
 
 // offset is the distance from the first packet of the request to psn. It is
 // unsigned: a message of 2^31 bytes at the smallest MTU has more packets than
-// a signed distance can tell.
+// a signed distance can hold.
 func (w *sendWQE) offset(psn wire.PSN) uint32 { return uint32(psn-w.psn) & wire.PSNMask }
 
 // pieceEnd is the offset after the last packet of the READ piece that offset
@@ -177,7 +177,7 @@ func (q *RC) transmitAtCursor(p *Packet, w *sendWQE) {
 	}
 }
 
-// fillRequest writes the packet of a request at an offset and answers how many
+// fillRequest writes the packet of a request at an offset and returns how many
 // packet numbers it takes.
 func (q *RC) fillRequest(p *Packet, w *sendWQE, offset uint32) uint32 {
 	switch {
@@ -249,7 +249,7 @@ func (q *RC) fillAtomic(p *Packet, w *sendWQE) {
 	q.req.outstanding++
 }
 
-// goBack makes the oldest unanswered packet the next to be transmitted. The
+// goBack makes the oldest packet without a response the next to be transmitted. The
 // acknowledgement timer starts again with that transmission, so that time spent
 // waiting for the engine does not count as silence of the peer.
 func (q *RC) goBack() {

@@ -3,7 +3,7 @@ package transport
 import "github.com/braid-rdma/braid/wire"
 
 // exchange is a READ or atomic of the peer: what was asked and, for an atomic,
-// what was answered.
+// the result.
 type exchange struct {
 	op       wire.Opcode
 	psn      wire.PSN
@@ -19,7 +19,7 @@ type exchange struct {
 func (e *exchange) offset(psn wire.PSN) uint32 { return uint32(psn-e.psn) & wire.PSNMask }
 
 // servedRequests remembers the latest READs and atomics, so that duplicates can
-// be checked and answered. A peer has no more outstanding than it was granted,
+// be checked and responded to. A peer has no more outstanding than it was granted,
 // hence never asks again for one that has left the record.
 type servedRequests struct {
 	ring []exchange
@@ -36,7 +36,7 @@ func (s *servedRequests) add(e exchange) {
 	s.size = min(s.size+1, len(s.ring))
 }
 
-// find answers the exchange whose response has packet psn, newest first.
+// find returns the exchange whose response has packet psn, newest first.
 func (s *servedRequests) find(psn wire.PSN) *exchange {
 	for i := 1; i <= s.size; i++ {
 		e := &s.ring[(s.next-i+len(s.ring))%len(s.ring)]
@@ -47,71 +47,71 @@ func (s *servedRequests) find(psn wire.PSN) *exchange {
 	return nil
 }
 
-// answer is the response to one exchange on its way out.
-type answer struct {
+// response is the response to one exchange on its way out.
+type response struct {
 	exchange
 	next  uint32 // READ: the packet to send next
 	from  uint32 // READ: the packet that the peer asked to begin with
-	fresh bool   // answers the request itself, not a duplicate
+	fresh bool   // it is to the request itself, not to a duplicate
 }
 
-// answerQueue holds the answers in order of packet numbers, which is the order
-// in which the peer can take them. There are few: responder resources bound
+// responseQueue holds the responses in order of packet numbers, which is the
+// order in which the peer can take them. There are few: responder resources bound
 // the fresh ones; repeated ones come from the record, which is as long, and are
 // here once at most.
-type answerQueue struct {
-	items []answer
+type responseQueue struct {
+	items []response
 	fresh int
 }
 
-func (a *answerQueue) resize(resources int) {
-	*a = answerQueue{items: make([]answer, 0, 2*resources)}
+func (q *responseQueue) resize(resources int) {
+	*q = responseQueue{items: make([]response, 0, 2*resources)}
 }
 
-// push adds the answer to a new request, which is later than all others.
-func (a *answerQueue) push(x answer) {
+// push adds the response to a new request, which is later than all others.
+func (q *responseQueue) push(x response) {
 	x.fresh = true
-	a.fresh++
-	a.items = append(a.items, x)
+	q.fresh++
+	q.items = append(q.items, x)
 }
 
-// insert adds the answer to a duplicate at its place.
-func (a *answerQueue) insert(x answer) {
+// insert adds the response to a duplicate at its place.
+func (q *responseQueue) insert(x response) {
 	i := 0
-	for i < len(a.items) && a.items[i].psn.Before(x.psn) {
+	for i < len(q.items) && q.items[i].psn.Before(x.psn) {
 		i++
 	}
-	a.items = append(a.items, answer{})
-	copy(a.items[i+1:], a.items[i:])
-	a.items[i] = x
+	q.items = append(q.items, response{})
+	copy(q.items[i+1:], q.items[i:])
+	q.items[i] = x
 }
 
-// pending answers the entry for the exchange that begins at psn, if it has not
+// pending returns the entry for the exchange that begins at psn, if it has not
 // left completely.
-func (a *answerQueue) pending(psn wire.PSN) *answer {
-	for i := range a.items {
-		if a.items[i].psn == psn {
-			return &a.items[i]
+func (q *responseQueue) pending(psn wire.PSN) *response {
+	for i := range q.items {
+		if q.items[i].psn == psn {
+			return &q.items[i]
 		}
 	}
 	return nil
 }
 
-// pop removes the first answer.
-func (a *answerQueue) pop() {
-	if a.items[0].fresh {
-		a.fresh--
+// pop removes the first response.
+func (q *responseQueue) pop() {
+	if q.items[0].fresh {
+		q.fresh--
 	}
-	n := copy(a.items, a.items[1:])
-	a.items = a.items[:n]
+	n := copy(q.items, q.items[1:])
+	q.items = q.items[:n]
 }
 
 // transmitAcknowledgement yields the ACK or NAK that is due. It waits behind
-// the answers to READs and atomics, since answers leave in the order of the
+// the responses to READs and atomics, since all leave in the order of the
 // requests (IBTA 9.7.5.1).
 func (q *RC) transmitAcknowledgement(p *Packet) bool {
 	r := &q.resp
-	if len(r.answers.items) > 0 {
+	if len(r.responses.items) > 0 {
 		return false
 	}
 	switch {
@@ -126,7 +126,7 @@ func (q *RC) transmitAcknowledgement(p *Packet) bool {
 		r.nak, r.ackDue = 0, false
 		return true
 	case r.ackDue:
-		// One ACK answers all requests up to the latest executed (IBTA 9.7.5.1.2).
+		// One ACK is for all requests up to the latest executed (IBTA 9.7.5.1.2).
 		q.fillAck(p, r.expected.Add(-1), wire.AckSyndrome(wire.NoCredit))
 		q.count.AcksSent++
 		r.ackDue = false
@@ -141,76 +141,76 @@ func (q *RC) fillAck(p *Packet, psn wire.PSN, syndrome wire.Syndrome) {
 	p.AETH = wire.AETH{Syndrome: syndrome, MSN: q.resp.msn}
 }
 
-// transmitResponse yields the next packet of the first answer. READ responses
-// obey the sending rate; the answer to an atomic is an acknowledgement.
+// transmitResponse yields the next packet of the first response. Those to READs
+// obey the sending rate; that to an atomic is an acknowledgement.
 func (q *RC) transmitResponse(now Time, p *Packet) bool {
 	r := &q.resp
-	if len(r.answers.items) == 0 {
+	if len(r.responses.items) == 0 {
 		return false
 	}
-	a := &r.answers.items[0]
+	x := &r.responses.items[0]
 	p.AETH = wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit), MSN: r.msn}
-	if a.op != wire.ReadRequest {
+	if x.op != wire.ReadRequest {
 		p.Length, p.Spans = 0, p.Spans[:0]
-		q.fillBTH(p, wire.AtomicAcknowledge, a.psn)
-		p.AtomicAck.Original = a.original
-		q.finishAnswer(a)
+		q.fillBTH(p, wire.AtomicAcknowledge, x.psn)
+		p.AtomicAck.Original = x.original
+		q.finishResponse(x)
 		return true
 	}
 	// The key is looked at with every packet: it may have ended since the READ was
 	// accepted, and a response may be 2 GiB long.
-	span, ok := q.resolve(&wire.RETH{VA: a.va, RKey: a.rkey, Length: a.length}, RemoteRead)
+	span, ok := q.resolve(&wire.RETH{VA: x.va, RKey: x.rkey, Length: x.length}, RemoteRead)
 	if !ok {
-		return q.denyResponse(p, a)
+		return q.refuseResponse(p, x)
 	}
 	if !q.paceOpen(now) {
 		return false
 	}
-	q.fillReadResponse(p, a, span)
+	q.fillReadResponse(p, x, span)
 	q.paced(now, p)
-	if a.next++; a.next == a.packets {
-		q.finishAnswer(a)
+	if x.next++; x.next == x.packets {
+		q.finishResponse(x)
 	}
 	return true
 }
 
-func (q *RC) fillReadResponse(p *Packet, a *answer, span Span) {
+func (q *RC) fillReadResponse(p *Packet, x *response, span Span) {
 	mtu := uint32(q.attr.MTU)
-	done := a.next * mtu
-	n := min(mtu, a.length-done)
+	done := x.next * mtu
+	n := min(mtu, x.length-done)
 	p.Length, p.Spans = int(n), p.Spans[:0]
 	if n > 0 {
 		p.Spans = append(p.Spans, Span{span.Region, span.Offset + uint64(done), n})
 	}
-	q.fillBTH(p, readSegments.opcode(a.next-a.from, a.packets-a.from), a.psn.Add(int(a.next)))
+	q.fillBTH(p, readSegments.opcode(x.next-x.from, x.packets-x.from), x.psn.Add(int(x.next)))
 }
 
-// finishAnswer removes an answer that has left completely. If it was for the
+// finishResponse removes a response that has left completely. If it was for the
 // latest request it has acknowledged all others too.
-func (q *RC) finishAnswer(a *answer) {
+func (q *RC) finishResponse(x *response) {
 	r := &q.resp
-	if a.psn.Add(int(a.packets)) == r.expected {
+	if x.psn.Add(int(x.packets)) == r.expected {
 		r.ackDue = false
 	}
-	r.answers.pop()
+	r.responses.pop()
 }
 
-// denyResponse ends the response to a READ whose memory may not be read any
+// refuseResponse ends the response to a READ whose memory may not be read any
 // more, and says whether p is a packet to send.
 //
-// A READ that was accepted and not answered ends the connection (IBTA 9.9.3):
-// the answers behind it can not follow, and the NAK is sent in their place. The
-// response to a duplicate gets a NAK too, but the connection goes on: if the
-// peer had its answer, the duplicate is only late, and the peer ignores a NAK
-// for what is complete; if not, it asks again until it has the NAK.
-func (q *RC) denyResponse(p *Packet, a *answer) bool {
-	psn := a.psn.Add(int(a.next))
-	if a.fresh {
-		q.resp.answers.items = q.resp.answers.items[:0]
+// For the first response to a READ that ends the connection (IBTA 9.9.3): those
+// behind it can not follow, and the NAK is sent in their place. A duplicate is
+// refused with a NAK too, but the connection goes on: if the peer had its
+// response, the duplicate is only late, and the peer ignores a NAK for what is
+// complete; if not, it asks again until it has the NAK.
+func (q *RC) refuseResponse(p *Packet, x *response) bool {
+	psn := x.psn.Add(int(x.next))
+	if x.fresh {
+		q.resp.responses.items = q.resp.responses.items[:0]
 		q.close(wire.NakRemoteAccess, psn)
 		return false
 	}
-	q.resp.answers.pop()
+	q.resp.responses.pop()
 	q.fillAck(p, psn, wire.NakRemoteAccess)
 	q.count.NaksSent++
 	q.count.AccessErrors++

@@ -11,7 +11,7 @@ type sendWQE struct {
 	packets uint32   // packets that the request takes of the PSN space
 	arrived uint32   // packets of the response that had arrived when the rest was last asked for again (RC)
 	started bool
-	done    bool // acknowledged or answered; retired in order
+	done    bool // acknowledged or responded to; retired in order
 	// keepalive marks a request of the queue pair itself: it has no completion, and
 	// the depth of the queue, which is the program's, does not count it.
 	keepalive bool
@@ -47,7 +47,7 @@ func (q *sendQueue) clear() {
 	q.started, q.keepalives = 0, 0
 }
 
-// byNumber answers the request with the given number, nil once it has retired.
+// byNumber returns the request with the given number, nil once it has retired.
 func (q *sendQueue) byNumber(n uint64) *sendWQE {
 	i := int(n - q.retired)
 	if i < 0 || i >= q.wqes.len() {

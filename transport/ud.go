@@ -68,7 +68,7 @@ func (q *UD) Modify(_ Time, to State, attr *Attr) error {
 	return nil
 }
 
-// merge answers the attributes after a transition, or says what is wrong.
+// merge returns the attributes after a transition, or says what is wrong.
 func (q *UD) merge(to State, attr *Attr) (Attr, error) {
 	merged := q.attr
 	if attr != nil {
@@ -169,7 +169,7 @@ func (q *UD) failSends(status Status) {
 }
 
 // HandlePacket takes a datagram. What can not be received is dropped in
-// silence, because an unreliable sender expects no answer (IBTA 9.8.3).
+// silence, because an unreliable sender expects no response (IBTA 9.8.3).
 func (q *UD) HandlePacket(_ Time, p *Packet) Verdict {
 	if !q.state.receives() {
 		return Drop
@@ -241,7 +241,7 @@ func (q *UD) Timeout() Time { return Never }
 // SetWindow has no meaning for datagrams.
 func (q *UD) SetWindow(int) {}
 
-// Paths answers nil: a datagram has a single path.
+// Paths returns nil: a datagram has a single path.
 func (q *UD) Paths() []PathCounters { return nil }
 
 // NoReceive is the number of datagrams dropped because no receive was posted,
