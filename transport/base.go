@@ -49,10 +49,10 @@ func (b *base) Number() wire.QPN { return b.cfg.Number }
 // State is the queue pair's state.
 func (b *base) State() State { return b.state }
 
-// Attr answers the attributes last set.
+// Attr returns the attributes last set.
 func (b *base) Attr() Attr { return b.attr }
 
-// Counters answers the live counters.
+// Counters returns the live counters.
 func (b *base) Counters() *Counters { return &b.count }
 
 // PostRecv offers memory for an incoming message. A queue pair with a shared
@@ -115,7 +115,7 @@ func (b *base) PollEvent(e *Event) bool {
 func (b *base) retire() {
 	for b.sq.wqes.len() > 0 && b.sq.wqes.at(0).done {
 		w := b.sq.pop()
-		if b.cfg.SignalAll || w.Flags&Signaled != 0 {
+		if (b.cfg.SignalAll || w.Flags&Signaled != 0) && !w.keepalive {
 			b.complete(Completion{ID: w.ID, Op: w.Op, Bytes: w.length})
 		}
 	}
@@ -131,6 +131,9 @@ func (b *base) retire() {
 func (b *base) flush(status Status) {
 	for b.sq.wqes.len() > 0 {
 		w := b.sq.pop()
+		if w.keepalive {
+			continue
+		}
 		s := WRFlushErr
 		if status != Success {
 			s, status = status, Success
@@ -149,8 +152,7 @@ func (b *base) flush(status Status) {
 
 // reset forgets everything that was posted, without completions (IBTA 10.3.1.1).
 func (b *base) reset() {
-	b.sq.wqes.clear()
-	b.sq.started = 0
+	b.sq.clear()
 	b.rq.clear()
 	b.done.clear()
 	b.attr = Attr{}
@@ -169,7 +171,7 @@ func (a *Attr) checkConnected() error {
 		return fmt.Errorf("%w: outstanding reads beyond %d", ErrAttr, MaxReads)
 	case a.Timeout > 31 || a.RetryCount > 7 || a.RNRRetry > 7 || a.MinRNRTimer > 31:
 		return fmt.Errorf("%w: timeout, retry or RNR value", ErrAttr)
-	case a.Keepalive < 0:
+	case a.Keepalive < 0 || a.Keepalive > MaxKeepalive:
 		return fmt.Errorf("%w: keepalive of %d ns", ErrAttr, a.Keepalive)
 	case a.Window < 0 || a.Window > MaxTrackingSlots:
 		return fmt.Errorf("%w: window %d", ErrAttr, a.Window)

@@ -43,7 +43,9 @@ type Attr struct {
 	TrackedSlots int // MP: the peer's L
 	// Keepalive is the silence after which a connected peer is asked whether it
 	// still lives; it has the retries of any other packet to show that it does.
-	// 0: an idle connection asks nothing and notices nothing.
+	// 0: an idle connection asks nothing and notices nothing. RC: with a Timeout of
+	// 0 it takes the place of the ACK timeout too, since who asks must not wait for
+	// ever.
 	Keepalive Time
 }
 

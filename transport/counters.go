@@ -18,6 +18,7 @@ type Counters struct {
 	RNRNaksSent, RNRNaksReceived uint64
 	LocalAckTimeoutErr           uint64 // acknowledgement timeouts
 	DuplicateRequest             uint64
+	Keepalives                   uint64 // times that a silent peer was asked whether it still lives
 	ImpliedNakSeqErr             uint64 // responses that arrived with a gap
 	ECNMarked                    uint64 // packets that arrived marked
 	CNPSent, CNPHandled          uint64

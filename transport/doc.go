@@ -34,6 +34,8 @@
 //     yields name the payload; they stay valid until the next call of
 //     HandlePacket, HandleTimeout or Modify on the same queue pair.
 //  4. Deliver what PollCompletion and PollEvent yield until they answer false.
+//     A datagram is complete when it was sent, so its payload must have been taken
+//     by then.
 //  5. Arm one timer for Timeout.
 //
 // All calls on one queue pair, and on queue pairs that share a receive queue

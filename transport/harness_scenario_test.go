@@ -172,6 +172,9 @@ func (s *scenario) randomAttr(r *rand.Rand) {
 			MinRNRTimer: oneOf[uint8](r, 1, 4, 8), Paths: s.paths, TrackedSlots: s.mp.Slots,
 			Window: oneOf(r, 0, 8, 64),
 		}
+		if s.rc && s.seed%2 == 0 {
+			s.attr[i].Keepalive = Time(20+s.seed%400) * Microsecond
+		}
 	}
 	s.attr[0].ReadsServed, s.attr[1].ReadsServed = s.attr[1].Reads, s.attr[0].Reads
 }

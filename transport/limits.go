@@ -27,6 +27,9 @@ const (
 	// MinMTU and MaxMTU bound the path MTU (IBTA: 256 to 4096).
 	MinMTU = 256
 	MaxMTU = 4096
+	// MaxKeepalive bounds the silence after which a peer is asked whether it still
+	// lives: whoever can wait for a day does not need to ask.
+	MaxKeepalive = 24 * 3600 * Second
 	// InfiniteRNRRetry is the RNR retry count that never runs out (IBTA).
 	InfiniteRNRRetry = 7
 )

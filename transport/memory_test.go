@@ -66,14 +66,25 @@ func (m *testMemory) Store(s Span, value uint64) {
 	binary.NativeEndian.PutUint64(s.Bytes(), value)
 }
 
-// Invalidate implements Memory.
+// Invalidate implements Memory: the key ends, the region stays registered.
 func (m *testMemory) Invalidate(pd PD, rkey uint32) bool {
 	r := m.regions[rkey]
 	if r == nil || r.PD != pd {
 		return false
 	}
-	m.deregister(r)
+	delete(m.regions, rkey)
 	return true
+}
+
+// ended says whether the remote key of a region is refused.
+func (m *testMemory) ended(r *Region) bool { return m.regions[r.RKey] != r }
+
+// rekey ends the remote key of a region by giving it another.
+func (m *testMemory) rekey(r *Region) {
+	delete(m.regions, r.RKey)
+	m.nextKey++
+	r.RKey = m.nextKey
+	m.regions[r.RKey] = r
 }
 
 // span names length bytes of a region from offset on.

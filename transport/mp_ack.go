@@ -307,7 +307,7 @@ func (m *MP) pollProbe(now Time, p *Packet) bool {
 		return false
 	}
 	if m.alive.takeQuestion() {
-		m.buildProbe(now, m.paths.policy.Next(), p)
+		m.buildProbe(now, m.nextPath(now), p)
 		return true
 	}
 	path, ok := m.paths.probe(now)

@@ -186,7 +186,7 @@ func TestMPResponsesGoBeforeTheRefusal(t *testing.T) {
 	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
 	q.arrive(q.badRequests(1)["unknown key"].packet)
 	q.wantAnswersIgnoringAcks("the response is not delivered yet")
-	q.ack(response(0))
+	q.ack(mpResponse(0))
 	q.wantAnswersIgnoringAcks("now the refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
 	q.wantEvents("the application hears", EventQPAccessErr)
 }

@@ -176,12 +176,12 @@ func (q *mpTest) number(p wire.PSN) int { return p.Sub(mpFirst) }
 // their own.
 const firstResponse = 1 << 20
 
-// response is the test's number of the n-th packet of the stream of responses.
-func response(n int) int { return firstResponse + n }
+// mpResponse is the test's number of the n-th packet of the stream of responses.
+func mpResponse(n int) int { return firstResponse + n }
 
 func (q *mpTest) numberOf(p *Packet) int {
 	if streamOf(p.Opcode.Base()) == responses {
-		return response(q.number(p.PSN))
+		return mpResponse(q.number(p.PSN))
 	}
 	return q.number(p.PSN)
 }

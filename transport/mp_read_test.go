@@ -148,7 +148,7 @@ func TestMPLostResponseGoesAgain(t *testing.T) {
 	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
 	q.advanceToTimer()
 	wantAgain(t, true, q.wantAnswers("again", "MP_READ_RESPONSE_ONLY"))
-	q.ack(response(0))
+	q.ack(mpResponse(0))
 	if q.mp.resp.unfinished != 0 || q.mp.Timeout() != Never {
 		t.Error("the response is still owed")
 	}

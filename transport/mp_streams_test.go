@@ -18,7 +18,7 @@ func TestMPResponseDoesNotWaitForReceives(t *testing.T) {
 	q.nak(wire.RNRSyndrome(12), 1, 1)
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 3*mpMTU))
 	q.wantAnswersIgnoringAcks("at once", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_LAST")
-	q.acks(response(0), response(1), response(2))
+	q.acks(mpResponse(0), mpResponse(1), mpResponse(2))
 	q.arrive(q.peerRequest(wire.FetchAdd, 1, 1, 0, 8))
 	q.wantAnswersIgnoringAcks("an atomic too", "MP_ATOMIC_ACKNOWLEDGE")
 	if !q.mp.timers.armed(timerRNR) {
@@ -41,7 +41,7 @@ func TestMPStreamsTakeTurns(t *testing.T) {
 			if i > turnPackets {
 				t.Fatalf("SEND %d waits for more than %d packets of the response", n, turnPackets)
 			}
-			q.ack(response(n*turnPackets + i))
+			q.ack(mpResponse(n*turnPackets + i))
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestMPKeyEndsDuringResponse(t *testing.T) {
 		if again {
 			q.mp.loss.refused(responses, q.mp.out[responses].una, q.mp.out[responses].nxt)
 		} else {
-			q.acks(response(0), response(1), response(2), response(3))
+			q.acks(mpResponse(0), mpResponse(1), mpResponse(2), mpResponse(3))
 		}
 		q.wantAnswersIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
 		if q.mp.State() != Err {

@@ -9,11 +9,11 @@ import "math"
 // for, which is when a packet is sent; so a connection that is silent costs an
 // engine nothing, however short the periods of its control are.
 type RateControl interface {
-	// OnCNP hears that a congestion notice came from the peer.
+	// OnCNP is called when a congestion notice came from the peer.
 	OnCNP(now Time)
-	// OnSent hears of a packet that was sent, with all its headers.
+	// OnSent is called for each packet that was sent, with all its headers.
 	OnSent(now Time, bytes int)
-	// Rate answers the sending rate at this instant, in bits per second.
+	// Rate returns the sending rate at this instant, in bits per second.
 	Rate(now Time) float64
 }
 

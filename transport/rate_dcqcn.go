@@ -34,7 +34,7 @@ type dcqcn struct {
 	sent      int64 // bytes since the last increase by bytes
 }
 
-// Rate answers the sending rate.
+// Rate returns the sending rate.
 func (d *dcqcn) Rate(now Time) float64 {
 	d.advance(now)
 	return d.rate

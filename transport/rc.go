@@ -7,8 +7,10 @@ import "github.com/braid-rdma/braid/wire"
 // standard, so that any RoCEv2 peer understands it.
 //
 // It has two halves that share only the state of the queue pair. The requester
-// (rc_requester*.go) turns posted requests into packets and waits for answers;
-// the responder (rc_responder*.go) executes what the peer asks.
+// turns posted requests into packets (rc_requester.go) and takes what comes back
+// for them (rc_completer.go). The responder takes the peer's requests in their
+// order (rc_responder.go), executes them (rc_execute.go) and sends what they are
+// owed (rc_response.go).
 type RC struct {
 	base
 	req    requester
@@ -18,6 +20,8 @@ type RC struct {
 	pacing rcPacing
 	turn   transmitTurn
 	led    bool // a request has gone before the acknowledgement that is due
+	// received is when the last packet of the peer came.
+	received Time
 }
 
 var _ QP = (*RC)(nil)
@@ -26,12 +30,14 @@ var _ QP = (*RC)(nil)
 type rcTimer uint8
 
 const (
-	// rcAckTimer runs while transmitted requests are unanswered.
+	// rcAckTimer runs while transmitted requests have no response.
 	rcAckTimer rcTimer = iota
 	// rcRNRTimer runs while the requester waits because the peer had no receive.
 	rcRNRTimer
 	// rcPaceTimer runs while a packet that is ready waits for its place in the rate.
 	rcPaceTimer
+	// rcKeepaliveTimer runs in RTS where Attr.Keepalive asks for it.
+	rcKeepaliveTimer
 )
 
 // NewRC makes a queue pair in state RESET.
@@ -74,6 +80,7 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 		q.count.Malformed++
 		return Drop
 	}
+	q.received = now
 	if p.Marked {
 		q.count.ECNMarked++
 		q.cnp.want(now, q.cfg.RC.cnpInterval())
@@ -92,7 +99,7 @@ const pkeyMask = 0x7fff
 // which is number zero in the upper three bits.
 func isRC(op wire.Opcode) bool { return op&0xe0 == 0 && op.Valid() }
 
-// HandleTimeout tells that the time which Timeout named has come.
+// HandleTimeout does what is due at the time that Timeout has named.
 func (q *RC) HandleTimeout(now Time) {
 	// The end of an RNR wait needs no action: the timer itself is what holds
 	// PollTransmit back. Nor does the end of a pacing gap: PollTransmit looks again.
@@ -100,6 +107,9 @@ func (q *RC) HandleTimeout(now Time) {
 	q.timers.expired(rcPaceTimer, now)
 	if q.timers.expired(rcAckTimer, now) {
 		q.handleAckTimeout()
+	}
+	if q.timers.expired(rcKeepaliveTimer, now) {
+		q.handleKeepaliveTimeout(now)
 	}
 }
 
@@ -152,7 +162,7 @@ func (q *RC) selectPacket(now Time, p *Packet) bool {
 // SetWindow has no meaning for RC: its headers have no place for it.
 func (q *RC) SetWindow(int) {}
 
-// Paths answers nil: an RC queue pair has a single path.
+// Paths returns nil: an RC queue pair has a single path.
 func (q *RC) Paths() []PathCounters { return nil }
 
 // fillBTH writes the base header of a packet whose Length is already set.

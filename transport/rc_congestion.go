@@ -11,7 +11,7 @@ type congestionNotice struct {
 }
 
 // want asks for a notice because a marked packet arrived, unless the last one
-// is less than the interval ago: one notice speaks for all of it.
+// is less than the interval ago: one notice is for all of it.
 func (c *congestionNotice) want(now, interval Time) {
 	if c.sent && now-c.last < interval {
 		return
@@ -19,7 +19,7 @@ func (c *congestionNotice) want(now, interval Time) {
 	c.due, c.sent, c.last = true, true, now
 }
 
-// take answers, once for each notice, that it is to be sent.
+// take returns true once for each notice that is to be sent.
 func (c *congestionNotice) take() bool {
 	due := c.due
 	c.due = false
@@ -31,4 +31,41 @@ func (q *RC) fillCNP(p *Packet) {
 	q.fillBTH(p, wire.CNP, 0)
 	p.BECN = true
 	q.count.CNPSent++
+}
+
+// rcPacing holds back requests and READ responses to a rate. Without a rate
+// control it does nothing.
+type rcPacing struct {
+	control RateControl // nil: no pacing
+	pacer   pacer
+}
+
+// startPacing begins a connection at the rate that the options ask for.
+func (q *RC) startPacing() {
+	q.pacing = rcPacing{}
+	if q.cfg.RC.Rate != nil {
+		q.pacing.control = q.cfg.RC.Rate()
+	}
+}
+
+// paceOpen says whether a packet that is ready may leave now. If not, the timer
+// is set for when it may.
+func (q *RC) paceOpen(now Time) bool {
+	if q.pacing.control == nil || q.pacing.pacer.open(now) {
+		return true
+	}
+	q.timers.arm(rcPaceTimer, q.pacing.pacer.next)
+	return false
+}
+
+// paced counts a packet against the rate.
+func (q *RC) paced(now Time, p *Packet) {
+	c := q.pacing.control
+	if c == nil {
+		return
+	}
+	q.timers.disarm(rcPaceTimer)
+	bytes := p.Headers.Len() + p.Length + int(p.Pad) + wire.ICRCLen + q.cfg.RC.Overhead
+	c.OnSent(now, bytes)
+	q.pacing.pacer.spend(now, bytes, c.Rate(now))
 }

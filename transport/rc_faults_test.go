@@ -246,6 +246,38 @@ func TestRCEveryNthLost(t *testing.T) {
 	}
 }
 
+// TestRCReorderingCostsLittle (faults, row 7): where every flight is out of order
+// a round trip brings go-back-N forward by one packet, whatever it sends; so it
+// must not send half a window for it each time.
+func TestRCReorderingCostsLittle(t *testing.T) {
+	const packets, window = 200, 256
+	p := newRCPair(t, func(a *Attr) { a.Window = window })
+	p.swap = func(f []flying) {
+		if len(f) > 1 {
+			f[0], f[1] = f[1], f[0]
+		}
+	}
+	local, remote := p.a.mem.register(7, packets*256, allAccess), p.b.mem.register(7, packets*256, allAccess)
+	fill(local.Bytes, 3)
+	write := SendWR{Op: OpWrite, Spans: []Span{local.span(0, packets*256)}, RemoteAddr: remote.Base, RKey: remote.RKey}
+	p.a.post(write)
+	p.settle()
+	p.a.wantCompletions("out of order", "1 SUCCESS")
+	wantBytes(t, "moved", remote.Bytes, local.Bytes)
+	if again, most := p.a.Counters().Retransmitted, uint64(8*packets); again > most {
+		t.Errorf("%d packets were sent again for %d, want at most %d", again, packets, most)
+	}
+
+	p.swap = nil
+	p.a.post(write)
+	p.a.post(write)
+	p.settle()
+	p.a.wantCompletions("in order again", "2 SUCCESS", "3 SUCCESS")
+	if got := p.a.req.allowed; got != window {
+		t.Errorf("%d packets may be in flight after 400 in order, want the whole window of %d", got, window)
+	}
+}
+
 // TestRCBothDirections: both ends read and write at the same time.
 func TestRCBothDirections(t *testing.T) {
 	p := newRCPair(t, nil)

@@ -109,7 +109,7 @@ func (s *rcScript) checkInvariants() {
 	if r.outstanding < 0 || r.outstanding > s.attr.Reads || r.awaiting < 0 || r.nxt.Sub(r.una) > r.window {
 		s.t.Fatalf("outstanding %d, awaiting %d, in flight %d", r.outstanding, r.awaiting, r.nxt.Sub(r.una))
 	}
-	if a := &s.resp.answers; a.fresh > s.attr.ReadsServed || len(a.items) > 2*s.attr.ReadsServed {
+	if a := &s.resp.responses; a.fresh > s.attr.ReadsServed || len(a.items) > 2*s.attr.ReadsServed {
 		s.t.Fatalf("%d answers, %d of them fresh", len(a.items), a.fresh)
 	}
 	if s.state == RTS && r.una != r.cursor && s.Timeout() == Never {

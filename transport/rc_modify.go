@@ -4,7 +4,7 @@ import "fmt"
 
 // Modify moves the queue pair to another state. A transition that needs no
 // attributes takes nil; attributes set earlier stay.
-func (q *RC) Modify(_ Time, to State, attr *Attr) error {
+func (q *RC) Modify(now Time, to State, attr *Attr) error {
 	// SQE exists for unreliable services only (IBTA 10.3.1): no table entry leads there.
 	if !q.state.mayMove(to) {
 		return fmt.Errorf("%w: %v to %v", ErrState, q.state, to)
@@ -19,7 +19,7 @@ func (q *RC) Modify(_ Time, to State, attr *Attr) error {
 	case RTR:
 		return q.becomeReadyToReceive(attr)
 	case RTS:
-		return q.becomeReadyToSend(attr)
+		return q.becomeReadyToSend(now, attr)
 	case SQD:
 		q.drain()
 	}
@@ -42,10 +42,11 @@ func (q *RC) becomeReadyToReceive(attr *Attr) error {
 	return nil
 }
 
-func (q *RC) becomeReadyToSend(attr *Attr) error {
+func (q *RC) becomeReadyToSend(now Time, attr *Attr) error {
 	merged := q.attr
 	if attr != nil {
 		merged.Timeout, merged.RetryCount, merged.RNRRetry = attr.Timeout, attr.RetryCount, attr.RNRRetry
+		merged.Keepalive = attr.Keepalive
 		if q.state == RTR {
 			// Numbering and depth are fixed once packets flow.
 			merged.SendPSN, merged.Reads = attr.SendPSN, attr.Reads
@@ -62,6 +63,7 @@ func (q *RC) becomeReadyToSend(attr *Attr) error {
 		q.req.start(&merged)
 	}
 	q.state = RTS
+	q.startKeepalive(now)
 	return nil
 }
 

@@ -121,10 +121,61 @@ func TestRCReadIsRepeated(t *testing.T) {
 		s.request(wire.ReadRequest, 0, 0, change)
 		s.wantSent(name + ": silence")
 	}
-	s.mem.deregister(s.region)
-	s.request(wire.ReadRequest, 0, 0, s.readLength(4*256))
-	s.wantSent("memory is gone: silence")
-	s.wantState("a late duplicate is no reason to fail", RTS)
+}
+
+// TestRCKeyEndsBeforeReadIsRepeated: a peer that lost the response must learn
+// that it can not have it, and one that had it must not lose its connection to a
+// late copy of its request. It ignores a NAK for what is complete.
+func TestRCKeyEndsBeforeReadIsRepeated(t *testing.T) {
+	for name, end := range map[string]func(*rcScript){
+		"deregistered": func(s *rcScript) { s.mem.deregister(s.region) },
+		"rekeyed":      func(s *rcScript) { s.mem.rekey(s.region) },
+		"invalidated":  func(s *rcScript) { s.mem.Invalidate(s.region.PD, s.region.RKey) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRCScript(t, nil)
+			key := s.region.RKey
+			read := func(p *Packet) { p.RETH.Length, p.RETH.RKey = 2*256, key }
+			s.request(wire.ReadRequest, 0, 0, read)
+			s.wantSent("first time", "READ_RESPONSE_FIRST 0", "READ_RESPONSE_LAST 1")
+			end(s)
+			for range 2 {
+				s.request(wire.ReadRequest, 0, 0, read)
+				s.request(wire.WriteOnly, s.resp.expected-1, 0, nil)
+				s.wantSent("each time that it is asked", "NAK_REMOTE_ACCESS 0", "ACK 1")
+			}
+			s.wantState("a late duplicate is no reason to fail", RTS)
+			if c := s.Counters(); c.AccessErrors != 2 || c.NaksSent != 2 {
+				t.Errorf("%d access errors and %d NAKs counted, want 2 and 2", c.AccessErrors, c.NaksSent)
+			}
+		})
+	}
+}
+
+// TestRCKeyEndsWhileReadIsAnswered: not a byte leaves with a key that has ended,
+// however much of the response has left already.
+func TestRCKeyEndsWhileReadIsAnswered(t *testing.T) {
+	for name, end := range map[string]func(*rcScript){
+		"deregistered": func(s *rcScript) { s.mem.deregister(s.region) },
+		"rekeyed":      func(s *rcScript) { s.mem.rekey(s.region) },
+		"invalidated by the peer": func(s *rcScript) {
+			s.request(wire.SendOnlyInv, 5, 0, func(p *Packet) { p.IETH.RKey = s.region.RKey })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRCScript(t, nil)
+			s.recv(1, 100)
+			s.request(wire.ReadRequest, 0, 0, s.readLength(4*256))
+			s.request(wire.ReadRequest, 4, 0, s.readLength(256))
+			for range 2 {
+				s.PollTransmit(s.now, &s.packet)
+			}
+			end(s)
+			s.wantSent("the packet that can not follow", "NAK_REMOTE_ACCESS 2")
+			s.wantState("as any access that is refused", Err)
+			s.wantEvents("as any access that is refused", EventQPAccessErr)
+		})
+	}
 }
 
 // TestRCReadTakenBack: a duplicate that comes while the response is leaving

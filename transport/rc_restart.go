@@ -47,7 +47,7 @@ func (q *RC) abandonMessage() {
 }
 
 // restartsMessage says whether p begins the present message anew: the sender
-// had no answer for its end.
+// had no acknowledgement of its end.
 func (q *RC) restartsMessage(p *Packet) bool {
 	m := &q.resp.message
 	return q.cfg.RC.Recovery == GoBackZero && m.kind != noMessage && p.PSN == m.first

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/braid-rdma/braid/wire"
@@ -90,6 +91,21 @@ func TestRCRNRCountIsExact(t *testing.T) {
 		if s.Counters().RNRNakRetryErr != 1 {
 			t.Error("not counted")
 		}
+	}
+}
+
+// TestRCProgressRenewsRNRRetries: the count is of retries for one message that
+// finds no receive, not of all in the life of a connection.
+func TestRCProgressRenewsRNRRetries(t *testing.T) {
+	s := newRCScript(t, func(a *Attr) { a.RNRRetry = 1 })
+	for psn := range wire.PSN(5) {
+		s.post(SendWR{Op: OpSend})
+		s.sent()
+		s.nak(psn, wire.RNRSyndrome(1))
+		s.advanceToTimer()
+		s.sent()
+		s.ack(psn)
+		s.wantCompletions("in the end there was a receive", fmt.Sprintf("%d SUCCESS", psn+1))
 	}
 }
 

@@ -36,11 +36,11 @@ func NewReceiveQueue(depth, maxSGE int, pd PD) (*ReceiveQueue, error) {
 // Len is the number of receives posted and not yet taken.
 func (r *ReceiveQueue) Len() int { return r.wqes.len() }
 
-// SetLimit arms the low-water mark: TakeLimitEvent answers true once when
+// SetLimit arms the low-water mark: TakeLimitEvent returns true once when
 // fewer than n receives are left.
 func (r *ReceiveQueue) SetLimit(n int) { r.limit = n }
 
-// TakeLimitEvent answers, once per SetLimit, that the queue ran below its limit.
+// TakeLimitEvent returns true once per SetLimit, when the queue ran below its limit.
 func (r *ReceiveQueue) TakeLimitEvent() bool {
 	if r.limit == 0 || r.wqes.len() >= r.limit {
 		return false

@@ -97,7 +97,7 @@ type Memory interface {
 	// bounds (address plus length may not overflow) and names the bytes. A zero
 	// length is always granted and yields a span of length zero.
 	Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool)
-	// Atomic runs the operation on the eight bytes of s and answers their value
+	// Atomic runs the operation on the eight bytes of s and returns their value
 	// before it. For CompareSwap a is compared and b stored; for FetchAdd a is added.
 	Atomic(s Span, op AtomicOp, a, b uint64) uint64
 	// Store writes the result of an atomic into the eight local bytes of s, in

@@ -9,10 +9,12 @@ type sendWQE struct {
 	inline  Region   // backs the span of inline data
 	psn     wire.PSN // first packet, once started
 	packets uint32   // packets that the request takes of the PSN space
-	msn     uint32   // see the users: RC and MP number messages differently
 	arrived uint32   // packets of the response that had arrived when the rest was last asked for again (RC)
 	started bool
-	done    bool // acknowledged or answered; retired in order
+	done    bool // acknowledged or responded to; retired in order
+	// keepalive marks a request of the queue pair itself: it has no completion, and
+	// the depth of the queue, which is the program's, does not count it.
+	keepalive bool
 }
 
 // sendQueue holds send requests from posting until they retire in order.
@@ -24,16 +26,28 @@ type sendQueue struct {
 	// retired counts the requests that have left the queue, so that a request
 	// has a number for life: its place is its number minus retired.
 	retired uint64
+	// keepalives is the number of requests in the queue that are marked so.
+	keepalives int
 }
 
 // pop removes the oldest request.
 func (q *sendQueue) pop() *sendWQE {
 	q.retired++
 	q.started = max(0, q.started-1)
-	return q.wqes.pop()
+	w := q.wqes.pop()
+	if w.keepalive {
+		q.keepalives--
+	}
+	return w
 }
 
-// byNumber answers the request with the given number, nil once it has retired.
+// clear forgets all requests.
+func (q *sendQueue) clear() {
+	q.wqes.clear()
+	q.started, q.keepalives = 0, 0
+}
+
+// byNumber returns the request with the given number, nil once it has retired.
 func (q *sendQueue) byNumber(n uint64) *sendWQE {
 	i := int(n - q.retired)
 	if i < 0 || i >= q.wqes.len() {
@@ -56,14 +70,28 @@ func (q *sendQueue) post(c *Config, wr *SendWR) error {
 	if err := checkLocal(c, wr); err != nil {
 		return err
 	}
-	if q.wqes.len() >= q.depth {
+	if q.wqes.len()-q.keepalives >= q.depth {
 		return ErrQueueFull
 	}
+	q.push(wr)
+	return nil
+}
+
+// pushKeepalive queues a WRITE of no bytes, which any responder acknowledges and
+// which changes nothing there: no key is needed (IBTA 9.7.4.1), no receive taken.
+func (q *sendQueue) pushKeepalive() {
+	q.push(&SendWR{Op: OpWrite})
+	q.wqes.at(q.wqes.len() - 1).keepalive = true
+	q.keepalives++
+}
+
+// push copies a request into the queue.
+func (q *sendQueue) push(wr *SendWR) {
 	w := q.wqes.push()
 	spans := w.Spans[:0] // the memory of the slot's last request
 	w.SendWR = *wr
 	w.Spans, w.InlineData = spans, nil
-	w.psn, w.packets, w.msn, w.arrived, w.started, w.done = 0, 0, 0, 0, false, false
+	w.psn, w.packets, w.arrived, w.started, w.done, w.keepalive = 0, 0, 0, false, false, false
 	if wr.Flags&Inline != 0 {
 		w.inline.Bytes = append(w.inline.Bytes[:0], wr.InlineData...)
 		w.inline.Length = uint64(len(wr.InlineData))
@@ -71,11 +99,10 @@ func (q *sendQueue) post(c *Config, wr *SendWR) error {
 			w.Spans = append(w.Spans, Span{Region: &w.inline, Length: uint32(len(wr.InlineData))})
 		}
 		w.length = uint32(len(wr.InlineData))
-		return nil
+		return
 	}
 	w.Spans = append(w.Spans, wr.Spans...)
 	w.length = uint32(totalLength(wr.Spans))
-	return nil
 }
 
 // checkLocal checks lengths, rights and shape of a request's local side.

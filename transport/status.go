@@ -12,7 +12,6 @@ const (
 	LocQPOpErr      Status = 2
 	LocProtErr      Status = 4
 	WRFlushErr      Status = 5
-	MWBindErr       Status = 6
 	BadRespErr      Status = 7
 	LocAccessErr    Status = 8
 	RemInvReqErr    Status = 9
@@ -29,7 +28,7 @@ const (
 
 var statusNames = [numStatusValues]string{
 	Success: "IBV_WC_SUCCESS", LocLenErr: "IBV_WC_LOC_LEN_ERR", LocQPOpErr: "IBV_WC_LOC_QP_OP_ERR",
-	LocProtErr: "IBV_WC_LOC_PROT_ERR", WRFlushErr: "IBV_WC_WR_FLUSH_ERR", MWBindErr: "IBV_WC_MW_BIND_ERR",
+	LocProtErr: "IBV_WC_LOC_PROT_ERR", WRFlushErr: "IBV_WC_WR_FLUSH_ERR",
 	BadRespErr: "IBV_WC_BAD_RESP_ERR", LocAccessErr: "IBV_WC_LOC_ACCESS_ERR", RemInvReqErr: "IBV_WC_REM_INV_REQ_ERR",
 	RemAccessErr: "IBV_WC_REM_ACCESS_ERR", RemOpErr: "IBV_WC_REM_OP_ERR", RetryExcErr: "IBV_WC_RETRY_EXC_ERR",
 	RNRRetryExcErr: "IBV_WC_RNR_RETRY_EXC_ERR", RemAbortErr: "IBV_WC_REM_ABORT_ERR", FatalErr: "IBV_WC_FATAL_ERR",

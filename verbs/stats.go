@@ -35,6 +35,7 @@ var counterNames = [...]struct {
 	{"rnr_naks_received", func(c *transport.Counters) uint64 { return c.RNRNaksReceived }},
 	{"local_ack_timeout_err", func(c *transport.Counters) uint64 { return c.LocalAckTimeoutErr }},
 	{"duplicate_request", func(c *transport.Counters) uint64 { return c.DuplicateRequest }},
+	{"tx_keepalives", func(c *transport.Counters) uint64 { return c.Keepalives }},
 	{"implied_nak_seq_err", func(c *transport.Counters) uint64 { return c.ImpliedNakSeqErr }},
 	{"np_ecn_marked_roce_packets", func(c *transport.Counters) uint64 { return c.ECNMarked }},
 	{"np_cnp_sent", func(c *transport.Counters) uint64 { return c.CNPSent }},

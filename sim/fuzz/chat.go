@@ -32,7 +32,9 @@ type chatEnd struct {
 	posted    int
 	completed int
 	thinking  bool
-	arrived   []int // by datagram of the peer: how often it came
+	firstPSN  verbs.PSN
+	arrived   []int  // by datagram of the peer: how often it came
+	starved   []bool // by datagram of the peer: a copy of it found no receive
 
 	recvPosted int
 	recvTaken  int // by datagrams, as the queue pair says
@@ -73,7 +75,7 @@ func (e *chatEnd) open(r *rand.Rand) error {
 		e.ops = append(e.ops, o)
 	}
 	asked := len(e.peer().spec.ops)
-	e.arrived = make([]int, asked)
+	e.arrived, e.starved = make([]int, asked), make([]bool, asked)
 	for range 2 * asked { // some may come twice
 		e.sink.reserve(r, verbs.GRHLength+e.w.sc.config.MTU+r.IntN(9), 1, nil, nil)
 	}
@@ -89,6 +91,7 @@ func (e *chatEnd) open(r *rand.Rand) error {
 	if err != nil {
 		return err
 	}
+	e.firstPSN = e.qp.Params().PSN
 	hook.Decorate(e.w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP { return &chatObserver{qp, e} })
 	return e.qp.Activate(e.key)
 }

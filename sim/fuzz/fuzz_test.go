@@ -44,6 +44,23 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestSeedsThatFailed runs seeds outside the first ones that found what was wrong,
+// one of each kind; docs/faults.md says what it was.
+func TestSeedsThatFailed(t *testing.T) {
+	for seed, why := range map[uint64]string{
+		88000463: "a READ is repeated when its key has ended",
+		88023852: "a READ is repeated when its key has ended",
+		88097004: "jitter reorders an RC connection for 10 ms",
+		88052120: "a SEND and a synchronise WRITE arrive before the program polls",
+		88047880: "copies of datagrams take the receives of others",
+		88081063: "copies of datagrams take the receives of others",
+	} {
+		if f := Run(seed); f != nil {
+			t.Errorf("%s: %v", why, f)
+		}
+	}
+}
+
 // TestFailureIsReplayed shows that a seed fails in the same way each time, and
 // that what it prints leads back to it.
 func TestFailureIsReplayed(t *testing.T) {

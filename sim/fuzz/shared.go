@@ -121,11 +121,8 @@ func (s *sharedReceives) checkReceived(c *verbs.Completion) {
 	}
 	o := e.recvs[e.recvDone]
 	e.recvDone++
-	if o.isSend() {
-		if x.placed != o.length || o.length > 0 && x.owner != e {
-			e.fail("shared receive %d has %d bytes of message %d of %d", i, x.placed, o.message, o.length)
-		}
-		o.placed = o.length
+	if o.isSend() && (x.placed != o.length || o.length > 0 && x.owner != e) {
+		e.fail("shared receive %d has %d bytes of message %d of %d", i, x.placed, o.message, o.length)
 	}
 	o.slot, x.message = x, o
 	e.checkMessage(o, c)

@@ -43,6 +43,9 @@ type end struct {
 	recvs      []*operation // of the peer, that take a receive here
 	recvPosted int
 	recvDone   int
+	// recvReported counts the shared receives that the queue pair has completed,
+	// whether the program has polled them or not.
+	recvReported int
 }
 
 func (e *end) peer() *end { return e.ends[1-e.side] }

@@ -2,6 +2,23 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
+// execute runs the expected packet.
+func (q *RC) execute(p *Packet) Verdict {
+	if !q.resp.message.follows(p.Opcode) || !validLength(p.Opcode, p.Length, q.attr.MTU) {
+		return q.refuse(wire.NakInvalidRequest)
+	}
+	switch {
+	case p.Opcode.IsSend():
+		return q.executeSend(p)
+	case p.Opcode.IsWrite():
+		return q.executeWrite(p)
+	case p.Opcode.IsAtomic():
+		return q.executeAtomic(p)
+	default:
+		return q.executeRead(p)
+	}
+}
+
 // incoming is the message that is arriving, from its first packet to its last.
 type incoming struct {
 	kind   messageKind
@@ -151,4 +168,52 @@ func placed(p *Packet) Verdict {
 		return Done
 	}
 	return Place
+}
+
+// executeRead accepts a READ. Its memory is read when the response leaves.
+func (q *RC) executeRead(p *Packet) Verdict {
+	r := &q.resp
+	// IBTA 9.7.4.1: more than the agreed resources, or than the
+	// longest message, is an invalid request.
+	if r.responses.fresh >= q.attr.ReadsServed || p.RETH.Length > MaxMessage {
+		return q.refuse(wire.NakInvalidRequest)
+	}
+	if _, ok := q.resolve(&p.RETH, RemoteRead); !ok {
+		return q.refuse(wire.NakRemoteAccess)
+	}
+	x := exchange{
+		op: wire.ReadRequest, psn: p.PSN, packets: packetsFor(p.RETH.Length, q.attr.MTU),
+		va: p.RETH.VA, rkey: p.RETH.RKey, length: p.RETH.Length,
+	}
+	// A READ takes as many numbers as its response has packets, and counts as
+	// complete when it is accepted (IBTA 9.7.7.1).
+	r.expected = r.expected.Add(int(x.packets))
+	r.completeMessage()
+	r.served.add(x)
+	r.responses.push(response{exchange: x})
+	return Done
+}
+
+// executeAtomic runs an atomic at once and keeps the result, so that a
+// duplicate never runs it again.
+func (q *RC) executeAtomic(p *Packet) Verdict {
+	r, h := &q.resp, &p.AtomicETH
+	if r.responses.fresh >= q.attr.ReadsServed || h.VA%8 != 0 {
+		return q.refuse(wire.NakInvalidRequest)
+	}
+	span, ok := q.cfg.Memory.Resolve(q.cfg.PD, h.RKey, h.VA, 8, RemoteAtomic)
+	if !ok {
+		return q.refuse(wire.NakRemoteAccess)
+	}
+	x := exchange{op: p.Opcode, psn: p.PSN, packets: 1, va: h.VA, rkey: h.RKey, length: 8}
+	if p.Opcode == wire.CompareSwap {
+		x.original = q.cfg.Memory.Atomic(span, CompareSwap, h.Compare, h.SwapAdd)
+	} else {
+		x.original = q.cfg.Memory.Atomic(span, FetchAdd, h.SwapAdd, 0)
+	}
+	r.expected = r.expected.Add(1)
+	r.completeMessage()
+	r.served.add(x)
+	r.responses.push(response{exchange: x})
+	return Done
 }

@@ -1,0 +1,66 @@
+package udp
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// overwriter is a program that uses the memory of a datagram again as soon as it
+// has the completion, which in another thread is at once.
+type overwriter struct {
+	verbs.Sink
+	memory []byte
+}
+
+func (o *overwriter) Deliver(c *transport.Completion) {
+	if c.Op == transport.OpSend {
+		clear(o.memory)
+	}
+	o.Sink.Deliver(c)
+}
+
+// TestDatagramIsTakenBeforeItCompletes: the peer gets what the memory held when the
+// datagram was posted, whether the kernel takes it at once or has no room.
+func TestDatagramIsTakenBeforeItCompletes(t *testing.T) {
+	o := verbs.QPOptions{Type: verbs.UD}
+	a, b := openEnd(t, Config{Paths: 2}, o, 1<<20), openEnd(t, Config{Paths: 2}, o, 1<<20)
+	const key, size = 0x11223344, 4096
+	noError(t, a.qp.Activate(key))
+	noError(t, b.qp.Activate(key))
+	to, err := a.pd.CreateAH(b.dev.Query().Local)
+	noError(t, err)
+	want := make([]byte, size)
+	fill(want, 3)
+
+	e := engineOf(a.dev)
+	e.Lock()
+	p := e.ports[uint32(a.qp.Number())]
+	p.sink = &overwriter{p.sink, a.mr.Bytes()[:size]}
+	e.Unlock()
+	for n := range 6 {
+		if n == 3 {
+			calls := 0
+			hookSends(e, func(path int, messages []mmsghdr) (int, unix.Errno) {
+				if calls++; calls%2 == 1 {
+					return 0, unix.EAGAIN
+				}
+				return sendmmsg(pathFD(e, path), messages)
+			})
+		}
+		copy(a.mr.Bytes(), want)
+		noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 2 * size}}}))
+		noError(t, a.qp.PostSend(&verbs.SendWR{
+			Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}},
+			AH: to, RemoteQPN: b.qp.Number(), RemoteQKey: key,
+		}))
+		a.wait()
+		b.wait()
+		if !bytes.Equal(b.mr.Bytes()[verbs.GRHLength:][:size], want) {
+			t.Fatal("the datagram has bytes from after its completion")
+		}
+	}
+}
