@@ -33,7 +33,7 @@ type roomLaw struct {
 
 // belowBraid are the rooms that the tools above the library may build on.
 var belowBraid = []string{
-	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "oob", "cm", "cm/mad", "bundle", rootRoom, "internal",
+	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "cm", "cm/mad", "bundle", rootRoom, "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -94,7 +94,6 @@ var law = map[string]roomLaw{
 		deterministic: true,
 	},
 
-	"oob":    {rooms: []string{"verbs", "wire", "internal"}},
 	"cm":     {rooms: []string{"verbs", "internal", "cm/mad", "cm/machine"}},
 	"bundle": {rooms: []string{"verbs", "internal"}},
 
