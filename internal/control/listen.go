@@ -119,9 +119,7 @@ func (l *Listener) run(ctx context.Context, from *cm.Listener, d *verbs.Device) 
 			return
 		}
 		if err := l.sort(r, d); err != nil {
-			words := err.Error()
-			// It fails only if the words are too many.
-			_ = r.Reject([]byte(words[:min(len(words), cm.MaxRejectData)]))
+			(&Call{request: r}).Reject(err)
 		}
 	}
 }
@@ -167,11 +165,18 @@ func (c *Call) RemoteAddr() netip.AddrPort { return c.request.RemoteAddr() }
 // Device is the device that was called.
 func (c *Call) Device() *verbs.Device { return c.device }
 
+// Reject refuses the call; the caller is told the reason.
+func (c *Call) Reject(reason error) {
+	words := reason.Error()
+	// It fails only if the words are too many.
+	_ = c.request.Reject([]byte(words[:min(len(words), cm.MaxRejectData)]))
+}
+
 // Accept takes the call.
 func (c *Call) Accept(ctx context.Context) (*Line, error) {
 	s, err := newSession(c.device)
 	if err != nil {
-		_ = c.request.Reject([]byte(errBusy.Error()))
+		c.Reject(errBusy)
 		return nil, err
 	}
 	// A ticket that cannot be guessed keeps others out of the conversation.
