@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
@@ -97,24 +96,4 @@ func (l *Line) Admit(ctx context.Context, o cm.Options) (*cm.Conn, error) {
 func (l *Line) Close() error {
 	l.hangUp()
 	return l.session.Close()
-}
-
-// LocalFor is the address at which to open the device that talks to a peer, as
-// host:port: the one from which the routing of this machine leads there. A peer
-// on this machine holds its address, and each process needs one of its own, so
-// there the zero address leaves the choice to the engine.
-func LocalFor(ctx context.Context, address string) (netip.Addr, error) {
-	// Nothing is sent: to connect a UDP socket only asks for the route.
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "udp", address)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%w: %s: %w", cm.ErrUnreachable, address, err)
-	}
-	defer c.Close()
-	local := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	remote := c.RemoteAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	if local.IsLoopback() || local == remote {
-		return netip.Addr{}, nil
-	}
-	return local, nil
 }
