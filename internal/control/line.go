@@ -66,7 +66,7 @@ func dial(ctx context.Context, m *cm.Manager, address string, o cm.Options) (*cm
 	}
 	for _, plain := range []error{cm.ErrUnreachable, cm.ErrTimeout} {
 		if errors.Is(err, plain) && errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("dial %s: %w; no answer within %v", address, plain, dialTimeout)
+			return nil, fmt.Errorf("dial %s: %w; no reply within %v", address, plain, dialTimeout)
 		}
 	}
 	return nil, err

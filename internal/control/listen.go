@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls that nobody has answered yet.
+	// maxCalls bounds the calls that nobody has accepted or rejected yet.
 	maxCalls = 64
 	// maxRequests bounds the queue pairs of a conversation that wait for Admit.
 	// The calling end asks for one after the other.
 	maxRequests = 16
-	// ticketLen is the length of the ticket in the answer to a call.
+	// ticketLen is the length of the ticket in the reply to a call.
 	ticketLen = 8
 )
 

@@ -152,7 +152,7 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 		}
 		result.Verified = &verified
 	}
-	// The server leaves when it has heard the goodbye, and its farewell may
+	// The server leaves when it has received the goodbye, and its farewell may
 	// overtake the acknowledgement.
 	if err := c.Send(ctx, msgBye, result); err != nil && !errors.Is(err, cm.ErrPeerClosed) {
 		return nil, err

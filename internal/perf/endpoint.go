@@ -160,7 +160,7 @@ func (e *endpoint) peerOf(queuePair int) region {
 	return e.peer
 }
 
-// poll spins until there are completions, and answers them; a failed one is
+// poll spins until there are completions, and returns them; a failed one is
 // the error. The slice is valid until the next call.
 func (e *endpoint) poll(ctx context.Context) ([]verbs.Completion, error) {
 	for {

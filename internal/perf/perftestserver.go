@@ -153,7 +153,7 @@ func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn, idle time
 		}
 		return p.result(m), nil
 	}
-	// The client ends the conversation when it has had all its answers.
+	// The client ends the conversation when it has had all its replies.
 	echoing, stop := context.WithCancel(ctx)
 	echoed := make(chan error, 1)
 	go func() { echoed <- p.echo(echoing) }()
@@ -220,11 +220,11 @@ func (r *perftestResponder) converse(talk *perftest.Conn) (*Result, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := talk.AnswerKeys(keys); err != nil {
+			if err := talk.ReplyKeys(keys); err != nil {
 				return nil, err
 			}
 		case perftest.ReportRequest:
-			report, err := talk.AnswerReport(perftest.Report{})
+			report, err := talk.ReplyReport(perftest.Report{})
 			if err != nil {
 				return nil, err
 			}
