@@ -27,11 +27,11 @@ type Line struct {
 	manager  *cm.Manager      // the calling end's
 	protocol Protocol         // the calling end's
 	requests chan *cm.Request // the called end's
-	hangUp   func()           // the called end's: nobody can join any more
+	onClose  func()           // the called end's: nobody can join any more
 }
 
 func newLine(s *Session, remote netip.AddrPort, ticket uint64) *Line {
-	return &Line{Talk: &Talk{session: s}, session: s, remote: remote, ticket: ticket, hangUp: func() {}}
+	return &Line{Talk: &Talk{session: s}, session: s, remote: remote, ticket: ticket, onClose: func() {}}
 }
 
 // Dial calls the peer that listens at an address, as host:port.
@@ -94,6 +94,6 @@ func (l *Line) Admit(ctx context.Context, o cm.Options) (*cm.Conn, error) {
 // Close ends the conversation. Queue pairs that came of it live on. Closing
 // twice is allowed.
 func (l *Line) Close() error {
-	l.hangUp()
+	l.onClose()
 	return l.session.Close()
 }

@@ -167,9 +167,9 @@ func (c *Call) Device() *verbs.Device { return c.device }
 
 // Reject refuses the call; the caller is told the reason.
 func (c *Call) Reject(reason error) {
-	words := reason.Error()
-	// It fails only if the words are too many.
-	_ = c.request.Reject([]byte(words[:min(len(words), cm.MaxRejectData)]))
+	text := reason.Error()
+	// It fails only if the text is too long.
+	_ = c.request.Reject([]byte(text[:min(len(text), cm.MaxRejectData)]))
 }
 
 // Accept takes the call.
@@ -182,11 +182,11 @@ func (c *Call) Accept(ctx context.Context) (*Line, error) {
 	// A ticket that cannot be guessed keeps others out of the conversation.
 	line := newLine(s, c.RemoteAddr(), rand.Uint64())
 	line.requests = make(chan *cm.Request, maxRequests)
-	line.hangUp = func() { c.listener.strike(line) }
-	c.listener.enter(line)
+	line.onClose = func() { c.listener.unregister(line) }
+	c.listener.register(line)
 	conn, err := c.request.Accept(ctx, s.options(binary.BigEndian.AppendUint64(nil, line.ticket)))
 	if err != nil {
-		line.hangUp()
+		line.onClose()
 		s.release()
 		return nil, fmt.Errorf("call of %v: %w", c.RemoteAddr(), err)
 	}
@@ -194,15 +194,15 @@ func (c *Call) Accept(ctx context.Context) (*Line, error) {
 	return line, nil
 }
 
-// enter leads requests with the ticket of a line to it.
-func (l *Listener) enter(line *Line) {
+// register leads requests with the ticket of a line to it.
+func (l *Listener) register(line *Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines[line.ticket] = line
 }
 
-// strike ends that, and refuses what waits.
-func (l *Listener) strike(line *Line) {
+// unregister ends that, and rejects the requests that wait.
+func (l *Listener) unregister(line *Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.lines, line.ticket)

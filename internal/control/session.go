@@ -31,7 +31,7 @@ const (
 	sessionAckTimeout = 17
 )
 
-// ErrPeerLost is the end of a session without a farewell: the peer died, or the
+// ErrPeerLost is the end of a session without a disconnect request: the peer died, or the
 // network between.
 var ErrPeerLost = errors.New("connection to the peer lost")
 
@@ -199,7 +199,7 @@ func (s *Session) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close says farewell and frees everything. Closing twice is allowed.
+// Close disconnects and frees everything. Closing twice is allowed.
 func (s *Session) Close() error {
 	s.conn.Close()
 	s.running.Wait()

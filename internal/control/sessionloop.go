@@ -23,7 +23,7 @@ func (s *Session) run() {
 		case <-keepalive.C:
 			s.keepalive()
 		case <-s.conn.Done():
-			// What the peer sent before its farewell has come before it.
+			// What the peer sent before it disconnected has come before that.
 			ended = true
 		}
 		err := s.take()

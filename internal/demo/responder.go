@@ -134,7 +134,7 @@ func (r *responder) serve(ctx context.Context) error {
 	if err := r.Send(ctx, tellEnd, nil); err != nil {
 		return err
 	}
-	// The requester leaves first; its farewell is the end of the conversation.
+	// The requester leaves first; its disconnect request is the end of the conversation.
 	return r.Receive(ctx, "nothing", new(any))
 }
 

@@ -119,7 +119,7 @@ func (c *connection) ask(ctx context.Context) error {
 	if err := c.Receive(ctx, msgOffer, &peer); err != nil {
 		return err
 	}
-	if err := c.meet(peer); err != nil {
+	if err := c.setPeer(peer); err != nil {
 		return err
 	}
 	return c.join(ctx, c.Connect)
@@ -152,7 +152,7 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 		}
 		result.Verified = &verified
 	}
-	// The server leaves when it has received the goodbye, and its farewell may
+	// The server leaves when it has received msgBye, and its disconnect request may
 	// overtake the acknowledgement.
 	if err := c.Send(ctx, msgBye, result); err != nil && !errors.Is(err, cm.ErrPeerClosed) {
 		return nil, err

@@ -65,14 +65,14 @@ func (s *PerftestServer) Serve(ctx context.Context) error {
 		}
 		grant, err := budget.enter(conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr())
 		if err != nil {
-			conn.Close() // the exchange has no words for it
+			conn.Close() // the exchange has no message for it
 			continue
 		}
 		if s.Once {
 			return s.serve(ctx, conn, grant)
 		}
 		sessions.Go(func() {
-			// Finished has told of the error; the other clients do not care.
+			// Finished has reported the error, which does not concern the other clients.
 			_ = s.serve(ctx, conn, grant)
 		})
 	}
@@ -140,7 +140,7 @@ func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn, idle time
 		return nil, err
 	}
 	defer p.close()
-	if err := p.meet(); err != nil {
+	if err := p.connect(); err != nil {
 		return nil, err
 	}
 	ctx, stopWatching := watchIdle(ctx, idle, p.packetsReceived)

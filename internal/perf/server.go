@@ -49,7 +49,7 @@ func (s *Server) Serve(ctx context.Context) error {
 			return s.serve(ctx, call, grant)
 		}
 		sessions.Go(func() {
-			// Finished has told of the error; the other clients do not care.
+			// Finished has reported the error, which does not concern the other clients.
 			_ = s.serve(ctx, call, grant)
 		})
 	}
@@ -115,7 +115,7 @@ func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line,
 		return nil, err
 	}
 	c := &connection{endpoint: e, Line: line}
-	if err = c.meet(asked.Shared); err == nil {
+	if err = c.setPeer(asked.Shared); err == nil {
 		err = c.Send(ctx, msgOffer, regionOf(e.shared))
 	}
 	if err != nil {

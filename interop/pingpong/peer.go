@@ -138,7 +138,7 @@ func (p *Peer) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	return p.meet(ctx, conn)
+	return p.run(ctx, conn)
 }
 
 // Dial plays with the program that listens at an address.
@@ -149,10 +149,10 @@ func (p *Peer) Dial(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	return p.meet(ctx, conn)
+	return p.run(ctx, conn)
 }
 
-func (p *Peer) meet(ctx context.Context, conn net.Conn) error {
+func (p *Peer) run(ctx context.Context, conn net.Conn) error {
 	defer conn.Close()
 	var own []destination
 	for _, q := range p.qps {
