@@ -1,5 +1,6 @@
 // Package tidy checks the shape of the source tree: who may import whom, what
-// the pure packages may not touch, and how long a file or function may grow.
+// the pure packages may not touch, and how long a file or function may grow,
+// and which words comments do without.
 //
 // # The flow
 //
