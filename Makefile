@@ -1,13 +1,15 @@
 # The commands of the house. `make check` is what CI runs and what the README
 # tells a reader to run; it needs Go, make and git, and says what else it misses.
 
-# Seeds of the fault harness, time per fuzz target, and further arguments of the
-# benchmark (for example BENCH='-rounds 1 -json').
+# Seeds of the fault harness and of each kind in a soak, time per fuzz target, and
+# further arguments of the benchmark (for example BENCH='-rounds 1 -json'). The
+# first seed changes with the commit; BRAID_SEED_BASE sets it.
 SEEDS ?= 20000
+SOAK ?= 1000000
 FUZZTIME ?= 10s
 BENCH ?=
 
-.PHONY: check test race seeds lint fuzz bench setup help
+.PHONY: check test race seeds soak lint fuzz bench setup help
 
 check: ## everything that CI checks, each step with its duration
 	@BRAID_SEEDS=$(SEEDS) scripts/check.sh
@@ -19,7 +21,10 @@ race: ## the tests under the race detector
 	go test -race -shuffle=on ./...
 
 seeds: ## the fault harness and the handshakes over SEEDS seeds
-	BRAID_SEEDS=$(SEEDS) go test ./transport/... ./cm/machine -run '^TestSeeds' -count=1 -timeout 15m
+	@BRAID_SEEDS=$(SEEDS) scripts/check.sh seeds
+
+soak: ## SOAK seeds of each kind, on all cores; an interrupt shows what was covered
+	@go run ./scripts/soak -seeds $(SOAK) -base $$(scripts/seedbase.sh)
 
 lint: ## golangci-lint, pinned in internal/tools
 	@scripts/check.sh lint

@@ -46,7 +46,7 @@ type simScenario struct {
 	cutOff  bool // the run ends before the flows do
 }
 
-// findScenario answers the scenario of a name.
+// findScenario returns the scenario of a name.
 func findScenario(name string) (simScenario, error) {
 	switch name {
 	case scenarioLS128:

@@ -14,7 +14,7 @@ type Network struct {
 	*Plan
 }
 
-// Up builds a lab, or answers the one that is up if it has the same options. What
+// Up builds a lab, or returns the one that is up if it has the same options. What
 // an interrupted Up has left is removed first; if Up itself fails or is
 // interrupted, nothing is left.
 func Up(ctx context.Context, o Options) (*Network, error) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// errSystem is what every function of this package answers here.
+// errSystem is what every function of this package returns here.
 var errSystem = fmt.Errorf("%w: the lab is made of Linux network namespaces, and this is %s", ErrFeature, runtime.GOOS)
 
 // Network is a lab that is up.

@@ -121,7 +121,7 @@ func (a *agenda) insert(e event) {
 	a.batch = slices.Insert(a.batch, i, e)
 }
 
-// peek answers when the next event happens; never if there is none.
+// peek returns when the next event happens; never if there is none.
 func (a *agenda) peek() Time {
 	if a.next < len(a.batch) {
 		return a.now
@@ -136,7 +136,7 @@ func (a *agenda) peek() Time {
 	return at
 }
 
-// take takes the next event if it happens before end; else it answers nil. The
+// take takes the next event if it happens before end; else it returns nil. The
 // pointer is valid until the next push.
 func (a *agenda) take(end Time) *event {
 	if !a.gather(end) {
@@ -147,7 +147,7 @@ func (a *agenda) take(end Time) *event {
 }
 
 // gather collects the events of the next instant, if it is before end and the
-// present one has no more. It answers whether there is an event to take.
+// present one has no more. It reports whether there is an event to take.
 func (a *agenda) gather(end Time) bool {
 	if a.next < len(a.batch) {
 		return a.now < end

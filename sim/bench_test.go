@@ -7,7 +7,7 @@ import (
 )
 
 // permutationRun lets every host of a network send 2 MB to another, with PFC and
-// ECN on, and answers how many links its packets crossed.
+// ECN on, and returns how many links its packets crossed.
 func permutationRun(b testing.TB, builder topology.Builder, workers int) uint64 {
 	cfg := Config{Seed: 1, Workers: workers}
 	cfg.Switch.Marking = Marking{Kmin: 100 << 10, Kmax: 400 << 10, Pmax: 0.2}

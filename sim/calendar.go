@@ -112,7 +112,7 @@ func (c *calendar) addSheet(slot int64) int32 {
 	return i
 }
 
-// peek answers when the next event happens if that is not after limit, else
+// peek returns when the next event happens if that is not after limit, else
 // never. It begins no day that lies after the limit: events that are still to be
 // entered would all fall into it.
 func (c *calendar) peek(limit Time) Time {
@@ -124,7 +124,7 @@ func (c *calendar) peek(limit Time) Time {
 	return c.today[c.next].at
 }
 
-// mayHave answers false if no event happens at the limit or before.
+// mayHave returns false if no event happens at the limit or before.
 func (c *calendar) mayHave(limit Time) bool {
 	return c.soonest <= limit || c.next < len(c.today) && c.today[c.next].at <= limit
 }
@@ -175,7 +175,7 @@ func (c *calendar) openNextDay() bool {
 	return true
 }
 
-// nextUsed answers the next day after today that has events. There is one.
+// nextUsed returns the next day after today that has events. There is one.
 func (c *calendar) nextUsed() int64 {
 	from := c.day + 1
 	slot := from & (daysPerYear - 1)

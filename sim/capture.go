@@ -34,7 +34,7 @@ const (
 // link and the name of the scenario. Payload that only has a length is zeros.
 //
 // The network must have a single worker. An error of w ends the capture and is
-// what CaptureErr answers.
+// what CaptureErr returns.
 func (n *Network) Capture(link string, d Direction, scenario string, w io.Writer) error {
 	if len(n.shards) != 1 {
 		return fmt.Errorf("%w to capture a link, the network has %d", ErrWorkers, len(n.shards))

@@ -31,7 +31,7 @@ func TestTsharkReadsCapture(t *testing.T) {
 	}
 }
 
-// captureIncast captures the receiver's link of a small incast and answers the
+// captureIncast captures the receiver's link of a small incast and returns the
 // file and how many packets the link carried.
 func captureIncast(t *testing.T, qp verbs.QPOptions, cfg Config) (file []byte, packets uint64) {
 	t.Helper()
@@ -51,7 +51,7 @@ func captureIncast(t *testing.T, qp verbs.QPOptions, cfg Config) (file []byte, p
 	return out.Bytes(), n.Link(0).Packets + n.Link(1).Packets
 }
 
-// readByTshark answers the fields of each packet.
+// readByTshark returns the fields of each packet.
 func readByTshark(t *testing.T, tshark string, file []byte) (rows [][]string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "capture.pcapng")

@@ -11,7 +11,7 @@ type wait struct {
 	priority uint8
 }
 
-// Deadlock answers the circle of a PFC deadlock, as the link directions that wait
+// Deadlock returns the circle of a PFC deadlock, as the link directions that wait
 // for each other (named as in LinkResult), or nil if there is none. It may be
 // called whenever the simulation rests.
 //

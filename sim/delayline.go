@@ -38,7 +38,7 @@ func (l *delayLine) grow() {
 	l.ring = ring
 }
 
-// at answers the i-th event from the head.
+// at returns the i-th event from the head.
 func (l *delayLine) at(i int) *event { return &l.ring[(l.head+i)&(len(l.ring)-1)] }
 
 // first is the event at the head.

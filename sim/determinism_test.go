@@ -9,7 +9,7 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// outcome is everything that a run answers.
+// outcome is everything that a run returns.
 type outcome struct {
 	flows []FlowResult
 	links []LinkResult

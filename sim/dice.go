@@ -13,7 +13,7 @@ func newDice(seed uint64, part uint64) dice {
 	return d
 }
 
-// roll answers 64 random bits.
+// roll returns 64 random bits.
 func (d *dice) roll() uint64 {
 	*d += 0x9e3779b97f4a7c15
 	return mix(uint64(*d))
@@ -26,10 +26,10 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// below answers a number in [0, n), for n up to 2^32.
+// below returns a number in [0, n), for n up to 2^32.
 func (d *dice) below(n uint32) uint32 { return uint32(d.roll() >> 32 * uint64(n) >> 32) }
 
-// happens answers true with the given probability, as a fraction of 2^64.
+// happens returns true with the given probability, as a fraction of 2^64.
 func (d *dice) happens(odds uint64) bool { return d.roll() < odds }
 
 // oddsOf turns a probability into the fraction that happens takes.

@@ -15,7 +15,7 @@ import (
 
 var _ verbs.Engine = (*host)(nil)
 
-// ErrIdle is what a wait answers when nothing is left to happen.
+// ErrIdle is what a wait returns when nothing is left to happen.
 var ErrIdle = errors.New("sim: nothing is left to happen")
 
 var errUnknownQP = errors.New("sim: queue pair is not attached")

@@ -14,7 +14,7 @@ import (
 var everyKind = map[string]verbs.QPOptions{"MP wire": wired, "MP paper": paper, "RC": rc}
 
 // count adds one to a number at the peer many times, with and without an answer
-// in between, and answers what the number has become and the answers.
+// in between, and returns what the number has become and what each returned.
 func count(t *testing.T, n *Network, qp verbs.QPOptions, times int) (left uint64, answers []uint64) {
 	t.Helper()
 	a, b := pair(t, n, qp)
@@ -50,7 +50,7 @@ func checkCounted(t *testing.T, i Impairment, d Direction) {
 	}
 }
 
-// Row 6: with 30 or 50 % of what answers lost, or as much as the retries bear of
+// Row 6: with 30 or 50 % of the replies lost, or as much as the retries bear of
 // what asks, each atomic runs once and each SEND takes one receive. A responder
 // that keeps no record of what it has executed runs both again when the request
 // is repeated for want of an answer.
@@ -83,7 +83,7 @@ func onlyOneKindLost(t *testing.T) {
 }
 
 // askOnce sends numbered messages and adds to a number at the peer, in turn, and
-// checks that each took effect once, in order. It answers how many packets were
+// checks that each took effect once, in order. It returns how many packets were
 // sent again.
 func askOnce(t *testing.T, name string, n *Network, a, b *side) (again uint64) {
 	t.Helper()

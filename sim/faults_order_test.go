@@ -62,7 +62,7 @@ func slowPath(t *testing.T) {
 }
 
 // slowPathRun transfers bytes over three paths and one that is 50 ms slower. It
-// answers the 99.9th percentile of the out-of-order degree and how long it took.
+// returns the 99.9th percentile of the out-of-order degree and how long it took.
 func slowPathRun(t *testing.T, qp verbs.QPOptions, bytes int64) (high int, took Time) {
 	t.Helper()
 	var degrees []int

@@ -180,7 +180,7 @@ func mostDegradedShare(t *testing.T, seed uint64, ratio int64) float64 {
 }
 
 // degradedShare runs connections over four paths, one of which is slower than the
-// others by a ratio, and answers their goodput relative to what the paths carry.
+// others by a ratio, and returns their goodput relative to what the paths carry.
 func degradedShare(t *testing.T, qp verbs.QPOptions, connections int, ratio int64) float64 {
 	t.Helper()
 	const rate, warm, measured = 40 * gbps, 5 * Millisecond, 10 * Millisecond

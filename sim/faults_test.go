@@ -78,7 +78,7 @@ func stream(t *testing.T, n *Network, qp verbs.QPOptions) *Traffic {
 	return carry(t, n, qp, workload.Flow{Src: 0, Dst: 1, Message: 1 << 16})
 }
 
-// goodput runs a network up to an instant and answers what flow 0 got meanwhile,
+// goodput runs a network up to an instant and returns what flow 0 got meanwhile,
 // in bits per second.
 func goodput(n *Network, traffic *Traffic, until Time) float64 {
 	from, before := n.Now(), traffic.Acked(0)
@@ -91,7 +91,7 @@ func transferTime(bytes int64, rate float64) Time {
 	return Time(float64(bytes) * 8 / rate * float64(Second))
 }
 
-// longestStall runs a network in slices up to an instant and answers the longest
+// longestStall runs a network in slices up to an instant and returns the longest
 // time without progress of flow 0.
 func longestStall(n *Network, traffic *Traffic, slice, until Time) (longest Time) {
 	last, acked := n.Now(), traffic.Acked(0)

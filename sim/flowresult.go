@@ -69,7 +69,7 @@ func (r *FlowResult) Goodput(now Time) float64 {
 	return float64(r.Acked) * 8 / (end - r.Started).Seconds()
 }
 
-// Result answers what has become of flow number i so far.
+// Result returns what has become of flow number i so far.
 func (t *Traffic) Result(i int) FlowResult {
 	f := t.flows[i]
 	r := FlowResult{Flow: f.Flow, Started: -1, Finished: -1, Acked: f.acked, Err: f.err}

@@ -8,7 +8,7 @@ type FlowState struct {
 	Paths          []transport.PathCounters // by virtual path; none for RC
 }
 
-// State answers how flow i moves just now.
+// State returns how flow i moves just now.
 func (t *Traffic) State(i int) FlowState {
 	qp := t.flows[i].lanes[0].qp
 	return FlowState{Flow: qp.Query().Flow, Paths: qp.PathStats()}

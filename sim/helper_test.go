@@ -138,7 +138,7 @@ func injectData(n *Network, src, dst int, size int32, priority uint8, sport uint
 	h.nics[0].enqueue(p)
 }
 
-// arrivals runs a network and answers when unknown packets arrived at a host.
+// arrivals runs a network and returns when unknown packets arrived at a host.
 func arrivals(n *Network, host int) (at []Time) {
 	seen := n.hosts[host].unknown
 	for n.step() {

@@ -93,7 +93,7 @@ func (h *host) activate(c *conn) {
 	}
 }
 
-// pull asks the queue pairs of a priority, in turn, for a packet. It answers nil
+// pull asks the queue pairs of a priority, in turn, for a packet. It returns nil
 // when the one whose turn it is has none.
 func (h *host) pull(nic *egress, priority uint8) *packet {
 	r := &h.ready[priority]

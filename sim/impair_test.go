@@ -9,7 +9,7 @@ import (
 	"github.com/braid-rdma/braid/sim/workload"
 )
 
-// shower sends many packets over one impaired link and answers what arrived and
+// shower sends many packets over one impaired link and returns what arrived and
 // what the link counted.
 func shower(t *testing.T, packets int, i Impairment, length int) (arrived uint64, l LinkResult) {
 	t.Helper()

@@ -27,7 +27,7 @@ func (r *LinkResult) Utilisation(in Time) float64 {
 	return float64(r.Bytes) * 8 / in.Seconds() / float64(r.Rate)
 }
 
-// Links answers what each direction of each link has carried so far: link i of
+// Links returns what each direction of each link has carried so far: link i of
 // the graph is 2i and 2i+1.
 func (n *Network) Links() []LinkResult {
 	results := make([]LinkResult, 0, len(n.lanes))
@@ -37,7 +37,7 @@ func (n *Network) Links() []LinkResult {
 	return results
 }
 
-// Link answers what direction number i has carried so far.
+// Link returns what direction number i has carried so far.
 func (n *Network) Link(i int) LinkResult {
 	e := n.lanes[i]
 	l := &n.graph.Links[i/2]

@@ -20,7 +20,7 @@ type Config struct {
 	Window   int // packets that a NIC can take for one queue pair; 0: not said, RC then uses its default
 	Priority int // traffic class of all queue pairs; default 3, as RoCE's is by custom
 	Switch   SwitchConfig
-	// SwitchFor answers the configuration of one switch, by name, where it differs.
+	// SwitchFor returns the configuration of one switch, by name, where it differs.
 	SwitchFor map[string]SwitchConfig
 
 	// Verify carries real bytes; without it payload only has a length.

@@ -9,7 +9,7 @@ import (
 )
 
 // arriveWhenStopped stops host 0 of a star at once, for a number of quanta, and
-// answers when a packet from there arrives at host 1; never if it does not.
+// returns when a packet from there arrives at host 1; never if it does not.
 func arriveWhenStopped(t *testing.T, quanta uint16, again Time) Time {
 	t.Helper()
 	n := newNetwork(t, star(2, 10*gbps), Config{Seed: 1})

@@ -8,7 +8,7 @@ import (
 	"github.com/braid-rdma/braid/sim/workload"
 )
 
-// contest sends endless flows of several priorities through one link and answers
+// contest sends endless flows of several priorities through one link and returns
 // the bytes that each got in a millisecond.
 func contest(t *testing.T, weights []int, classes ...int) (bytes [priorities]float64) {
 	t.Helper()

@@ -1,7 +1,7 @@
 package sim
 
 // Run lets the simulation happen up to, and without, the instant end, or until
-// nothing is left. It answers whether anything is left.
+// nothing is left. It reports whether anything is left.
 func (n *Network) Run(end Time) bool {
 	n.running = true
 	defer func() { n.running = false }()
@@ -23,7 +23,7 @@ func (n *Network) Run(end Time) bool {
 	return left
 }
 
-// step lets one event happen, and answers whether there was one. Called from
+// step lets one event happen, and reports whether there was one. Called from
 // within an event it does nothing. It needs a single worker.
 func (n *Network) step() bool {
 	if n.running || len(n.shards) != 1 {

@@ -14,7 +14,7 @@ type shares struct {
 // more rounds, more makes the shares coarse.
 const quantum = 1024
 
-// choose answers the priority to serve next, one of those in wanting.
+// choose returns the priority to serve next, one of those in wanting.
 func (s *shares) choose(wanting uint8) int {
 	for {
 		rest := wanting >> s.turn

@@ -16,7 +16,7 @@ type Storm struct {
 	Ended    Time // when XON came; not yet: negative
 }
 
-// Storms answers the reports of all watchdogs so far, link by link.
+// Storms returns the reports of all watchdogs so far, link by link.
 func (n *Network) Storms() (all []Storm) {
 	for _, lane := range n.lanes {
 		if lane.rare != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // ConnParams describe one end of a connection to the other: what the two sides
-// exchange, by packages cm or oob or by any other means, before they connect.
+// exchange, by package cm or by any other means, before they connect.
 type ConnParams struct {
 	Type         QPType
 	Addr         netip.Addr

@@ -13,8 +13,8 @@
 //  1. Register the memory that work requests name; give peers the address and
 //     remote key of what they may reach.
 //  2. Connect a queue pair with the peer's parameters. Package cm does it by
-//     address and port, also with peers that are not braid; package oob
-//     exchanges the parameters over TCP; any other way will do.
+//     address and port, also with peers that are not braid; any other way to
+//     exchange the parameters will do.
 //  3. Post work. A post that answers an error has had no effect. One that
 //     answers nil completes exactly once, in posting order, unless it is an
 //     unsignalled send that succeeds.
@@ -32,8 +32,8 @@
 // # A complete program
 //
 // The program connects two devices of one process and writes from one to the
-// other's memory. With peers in two processes, oob.Connect takes the place of
-// the two calls of Connect.
+// other's memory. With peers in two processes, Dial and Accept of package cm take
+// the place of the two calls of Connect.
 //
 //	package main
 //

@@ -207,8 +207,10 @@ func seeds(t *testing.T, usual int) int {
 // duplication and reordering, and disconnects from a random side or both: each
 // connection comes up on both sides, ends once on both, and leaves nothing.
 func TestSeedsHandshake(t *testing.T) {
-	for seed := range uint64(seeds(t, 500)) {
+	for n := range uint64(seeds(t, 500)) {
+		seed := seedBase(t) + n
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
+			sayReplay(t, seed)
 			w := newWorld(t, seed)
 			w.loss, w.corruption, w.duplication = 0.3, 0.3, 0.2
 			const connections = 5

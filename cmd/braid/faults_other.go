@@ -7,5 +7,5 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// faultsOf has nothing to answer: on this system no device can be opened.
+// faultsOf has nothing to return: on this system no device can be opened.
 func faultsOf(*verbs.Device) demo.Faults { return nil }

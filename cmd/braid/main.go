@@ -40,7 +40,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes a command line and answers the exit code.
+// run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)

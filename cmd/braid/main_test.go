@@ -35,6 +35,9 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{"fly", `unknown command "fly"`},
 		{"dmeo", "did you mean demo?"},
+		{"perf serve --max-memory 0", "--max-memory 0"},
+		{"perf serve --max-clients 0", "--max-clients 0"},
+		{"perf serve --idle-timeout 0s", "--idle-timeout 0s"},
 		{"perf fly", `unknown command "fly"`},
 		{"perf write fly", `unknown command "fly"`},
 		{"perf write bw --fly", "unknown flag: --fly"},

@@ -134,7 +134,10 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 // runLoopback starts the server as a second process and runs the tests
 // against it. The process is gone when it returns.
 func runLoopback(cmd *cobra.Command, f *perfFlags) error {
-	args := []string{"perf", "serve", "--bind", bindLoopback, "--port", "0", "--with-parent"}
+	args := []string{
+		"perf", "serve", "--bind", bindLoopback, "--port", "0", "--with-parent",
+		"--max-memory", strconv.Itoa(perf.MemoryForOneClient >> 20),
+	}
 	if f.device.paths > 0 {
 		args = append(args, "--paths", strconv.Itoa(f.device.paths))
 	}
@@ -160,6 +163,7 @@ func runSingleServer(cmd *cobra.Command, f *perfFlags) error {
 	var printed error
 	server := &perf.Server{
 		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric,
+		Limits: perf.Limits{Memory: perf.MemoryForOneClient},
 		Finished: func(_ string, r *perf.Result, _ error) {
 			if r == nil {
 				return

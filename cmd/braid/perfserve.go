@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,9 @@ type serveFlags struct {
 	withParent bool
 	device     opener
 	compat     string
+	sessions   int
+	memoryMiB  int
+	idle       time.Duration
 }
 
 // newPerfServe is `braid perf serve`.
@@ -35,6 +39,12 @@ interrupted. Clients reach it through the RDMA connection manager; everything
 travels over UDP port 4791, of each address of this machine that no other
 process has. An address has one such port, so that a second server needs an
 address of its own: --bind loopback takes a free one of 127.0.0.0/8.
+
+What strangers can take of this machine is bounded: --max-clients of them at the
+same time, --max-memory for all their tests together, and a quarter of both for
+one address; more are told that the server is busy. A client that takes longer
+than --idle-timeout to the next step of its test, or of whose test no packet
+arrives for that long, is ended.
 
 With --compat perftest the clients are programs of perftest: ib_write_bw,
 ib_read_bw, ib_send_bw, ib_read_lat, ib_atomic_bw and ib_atomic_lat, with any
@@ -52,6 +62,9 @@ with the client's options, and likewise for write.`,
 	flags.BoolVar(&f.once, "once", false, "end after the first client")
 	flags.StringVar(&f.device.local, "local", "", "with --compat: local IP address for the data (default: the one that the client used)")
 	flags.IntVar(&f.device.paths, "paths", 0, "paths offered to clients (default 16)")
+	flags.IntVar(&f.sessions, "max-clients", perf.DefaultSessions, "clients served at the same time")
+	flags.IntVar(&f.memoryMiB, "max-memory", perf.DefaultMemory>>20, "MiB of memory for the tests of all clients")
+	flags.DurationVar(&f.idle, "idle-timeout", perf.DefaultIdle, "how long a client may do nothing")
 	registerCompat(cmd, &f.compat)
 	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
@@ -69,6 +82,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := checkPort(f.port); err != nil {
 		return err
 	}
+	if err := f.checkLimits(); err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	if f.withParent {
 		var stop func()
@@ -78,7 +94,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if f.compat != "" {
 		f.device.anyID = true
 		return servePerftest(ctx, cmd.OutOrStdout(), net.JoinHostPort(f.bind, strconv.Itoa(f.port)), &perf.PerftestServer{
-			Open: f.device.open, Once: f.once, Finished: clientLog(cmd, f.once),
+			Open: f.device.open, Once: f.once, Finished: clientLog(cmd, f.once), Limits: f.limits(),
 		})
 	}
 	if f.device.local != "" {
@@ -94,7 +110,27 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return serveUntilInterrupted(ctx, &perf.Server{Listener: listener, Once: f.once, Finished: clientLog(cmd, f.once)})
+	return serveUntilInterrupted(ctx, &perf.Server{
+		Listener: listener, Once: f.once, Finished: clientLog(cmd, f.once), Limits: f.limits(),
+	})
+}
+
+// limits are those of the flags.
+func (f *serveFlags) limits() perf.Limits {
+	return perf.Limits{Sessions: f.sessions, Memory: int64(f.memoryMiB) << 20, Idle: f.idle}
+}
+
+// checkLimits refuses what would serve nobody.
+func (f *serveFlags) checkLimits() error {
+	switch {
+	case f.sessions < 1:
+		return usageError{fmt.Errorf("--max-clients %d: must be above zero", f.sessions)}
+	case f.memoryMiB < 1:
+		return usageError{fmt.Errorf("--max-memory %d: must be above zero", f.memoryMiB)}
+	case f.idle <= 0:
+		return usageError{fmt.Errorf("--idle-timeout %v: must be above zero", f.idle)}
+	}
+	return nil
 }
 
 // bindLoopback is the value of --bind for a free loopback address.

@@ -73,7 +73,7 @@ func loadScenario(name string) (*scenario.Scenario, error) {
 	return scenario.Parse(file, data)
 }
 
-// scenarioFile answers the text of a scenario and its name for errors.
+// scenarioFile returns the text of a scenario and its name for errors.
 func scenarioFile(name string) (data []byte, file string, err error) {
 	if data, ok := scenarios.Named(name); ok {
 		return data, name, nil

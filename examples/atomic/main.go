@@ -28,7 +28,7 @@ type client struct {
 	owner  *verbs.MR
 }
 
-// run executes one atomic and answers the value that the word had before it.
+// run executes one atomic and returns the value that the word had before it.
 func (c *client) run(wr verbs.SendWR, offset uint64) uint64 {
 	wr.Flags, wr.RKey, wr.RemoteAddr = verbs.Signaled, c.owner.RKey(), c.owner.Addr()+offset
 	wr.SGEs = []verbs.SGE{{MR: c.result, Length: 8}}

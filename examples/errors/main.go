@@ -1,5 +1,5 @@
 // Command errors shows how failures reach a program: a post that cannot be
-// answers an error at once, a request that the peer refuses completes with one,
+// returns an error at once, a request that the peer refuses completes with one,
 // and what comes after it is flushed. All work with errors.Is and errors.As.
 package main
 
@@ -63,7 +63,7 @@ func main() {
 	next := write
 	next.ID = 2
 
-	// A post that answers an error has had no effect: nothing completes for it.
+	// A post that returns an error has had no effect: nothing completes for it.
 	want(client.qp.PostSend(&write), verbs.ErrState)
 
 	if err := errors.Join(client.qp.Connect(server.qp.Params()), server.qp.Connect(client.qp.Params())); err != nil {

@@ -31,7 +31,7 @@ func newWeighted(_ int, o *transport.MPOptions, _ *rand.Rand) transport.PathPoli
 	return &weighted{run: o.Run, left: o.Run}
 }
 
-// Next answers the path of the next packet. One path is always in use.
+// Next returns the path of the next packet. One path is always in use.
 func (w *weighted) Next() transport.Path {
 	for w.left == 0 || w.out[w.path] {
 		w.path = (w.path + 1) % paths
@@ -47,7 +47,7 @@ func (w *weighted) Feedback(transport.Path, transport.Signal, int) {}
 // AckClocked says that packets go as soon as the window is open.
 func (w *weighted) AckClocked() bool { return false }
 
-// SetUsable hears that a path was retired or restored.
+// SetUsable is told that a path was retired or restored.
 func (w *weighted) SetUsable(p transport.Path, usable bool) { w.out[p] = !usable }
 
 // open makes a device with a queue pair that has the given options.

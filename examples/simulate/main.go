@@ -59,7 +59,7 @@ func main() {
 // newPolicy makes the policy of a queue pair; nil stands for ACK clocking.
 type newPolicy func(paths int, o *verbs.MPOptions, r *rand.Rand) transport.PathPolicy
 
-// run lets every host of a leaf-spine send 2 MB to another one, and answers when
+// run lets every host of a leaf-spine send 2 MB to another one, and returns when
 // the last was done.
 func run(policy newPolicy) (sim.Time, error) {
 	graph, err := topology.LS128().Build()

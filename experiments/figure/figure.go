@@ -29,7 +29,7 @@ type Options struct {
 	Seed  uint64
 	// Workers is how many simulations run at a time; 0: as many as processors.
 	Workers int
-	// Progress, if not nil, hears which share is done. It may be called by several
+	// Progress, if not nil, is told which share is done. It may be called by several
 	// goroutines.
 	Progress func(share float64)
 }

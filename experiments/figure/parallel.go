@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Map runs n independent simulations, several at a time, and answers their
+// Map runs n independent simulations, several at a time, and returns their
 // results in order. The first error, or the end of ctx, stops it.
 func Map[T any](ctx context.Context, o Options, n int, run func(ctx context.Context, i int) (T, error)) ([]T, error) {
 	workers := o.Workers

@@ -74,7 +74,7 @@ func sections(readme string) (did, do, differ string) {
 	return section(readme, headingDid), section(readme, headingDo), section(readme, headingDiffer)
 }
 
-// section answers the text under the heading that begins so, up to the next one.
+// section returns the text under the heading that begins so, up to the next one.
 func section(readme, heading string) string {
 	_, rest, found := strings.Cut(readme, "\n"+heading)
 	if !found {

@@ -118,7 +118,7 @@ func kebabField(field string) string {
 	return strings.Join(parts, ".")
 }
 
-// checkWorkload draws all flows and answers whether that went well.
+// checkWorkload draws all flows and reports whether that went well.
 func (c *checker) checkWorkload() bool {
 	before := len(c.errors)
 	names := sortedKeys(c.Transports)

@@ -23,7 +23,7 @@ type decoder struct {
 // A chooser is a struct whose further fields, or their defaults, depend on some
 // of its own: the kind of a topology, the preset of a transport.
 type chooser interface {
-	// choose looks at the mapping before its fields are decoded and answers
+	// choose looks at the mapping before its fields are decoded and returns
 	// whether that can go on.
 	choose(d *decoder, mapping *yaml.Node, field string) bool
 }
@@ -34,7 +34,7 @@ type parted interface{ parts() []any }
 
 // shorthand is a struct that a single word can stand for, such as "none".
 type shorthand interface {
-	// read takes the word and answers whether it is one.
+	// read takes the word and reports whether it is one.
 	read(word string) bool
 	// word is what stands for the struct as it is; empty: none.
 	word() string

@@ -20,7 +20,7 @@ const (
 // Go lets the simulation happen until it ends: at the scenario's duration, or
 // when every flow has ended or failed. It calls progress, unless that is nil, a
 // few times per second and once at the end. When ctx is cancelled Go stops
-// between two slices of virtual time and answers the cause; another call goes on
+// between two slices of virtual time and returns the cause; another call goes on
 // where it stopped. In verify mode wrong bytes are an error at the end.
 func (r *Run) Go(ctx context.Context, progress func(Progress)) error {
 	if progress == nil {

@@ -68,7 +68,7 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
-// orNil answers the errors in the order of lines, or nil if there are none.
+// orNil returns the errors in the order of lines, or nil if there are none.
 func (e Errors) orNil() error {
 	if len(e) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (e Errors) orNil() error {
 	return e
 }
 
-// similar answers the candidate that a word is most like, or nothing if none is
+// similar returns the candidate that a word is most like, or nothing if none is
 // close: an author who mistypes gets most letters right.
 func similar(word string, candidates []string) string {
 	best, least := "", 1+max(1, len(word)/3)

@@ -98,7 +98,7 @@ func assign(document *yaml.Node, assignment string) *Error {
 	}
 }
 
-// step follows the first part of a field into a mapping or list and answers where
+// step follows the first part of a field into a mapping or list and returns where
 // its value stands and what remains of the field. A field that is not there yet is
 // added to a mapping.
 func step(at *yaml.Node, field string) (slot **yaml.Node, rest, wrong string) {

@@ -42,7 +42,7 @@ type Flow struct {
 	Index     int // in Traffic
 }
 
-// Result answers what has become of the flow so far. IDs in it are numbers of the
+// Result returns what has become of the flow so far. IDs in it are numbers of the
 // run.
 func (f *Flow) Result() sim.FlowResult {
 	r := f.Traffic.Result(f.Index)
@@ -61,7 +61,7 @@ func (f *Flow) Delivered() int64 { return f.Traffic.Delivered(f.Index) }
 // message.
 func (f *Flow) Acked() int64 { return f.Traffic.Acked(f.Index) }
 
-// State answers how the flow moves just now.
+// State returns how the flow moves just now.
 func (f *Flow) State() sim.FlowState { return f.Traffic.State(f.Index) }
 
 // Start builds the network and the traffic. Nothing has happened yet.

@@ -39,7 +39,7 @@ const SubjectAll = "all"
 // SubjectFlow is the subject of a flow's series.
 func SubjectFlow(number int) string { return fmt.Sprint("flow ", number) }
 
-// Find answers a series, or nil if it was not recorded.
+// Find returns a series, or nil if it was not recorded.
 func (s *Samples) Find(metric, subject string) *Series {
 	for _, series := range s.Series {
 		if series.Metric == metric && series.Subject == subject {

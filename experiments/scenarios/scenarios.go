@@ -27,7 +27,7 @@ func Names() []string {
 	return names
 }
 
-// Named answers the text of a scenario.
+// Named returns the text of a scenario.
 func Named(name string) (data []byte, ok bool) {
 	data, err := files.ReadFile(name + suffix)
 	return data, err == nil

@@ -62,7 +62,7 @@ func (g Grid) Size() int {
 	return n
 }
 
-// Point answers the settings, "key=value" each, of point number i. The last
+// Point returns the settings, "key=value" each, of point number i. The last
 // dimension changes fastest.
 func (g Grid) Point(i int) []string {
 	settings := make([]string, len(g))

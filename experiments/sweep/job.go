@@ -29,7 +29,7 @@ type Result struct {
 	Error    string          `json:"error,omitempty"` // why there is no summary
 }
 
-// Runner runs a job and answers its summary as JSON.
+// Runner runs a job and returns its summary as JSON.
 type Runner func(ctx context.Context, j Job) (json.RawMessage, error)
 
 // Jobs makes the jobs of a grid: each point once for each seed.

@@ -6,8 +6,8 @@ import (
 	"github.com/braid-rdma/braid/experiments/figure"
 )
 
-// Local runs the jobs in this process, several at a time, and answers their
-// results in order. progress, if not nil, hears which share is done.
+// Local runs the jobs in this process, several at a time, and returns their
+// results in order. progress, if not nil, is told which share is done.
 func Local(ctx context.Context, jobs []Job, runner Runner, workers int, progress func(share float64)) ([]Result, error) {
 	o := figure.Options{Workers: workers, Progress: progress}
 	return figure.Map(ctx, o, len(jobs), func(ctx context.Context, i int) (Result, error) {

@@ -62,7 +62,7 @@ func connect(ctx context.Context, url string) (*nats.Conn, jetstream.JetStream, 
 	return conn, js, nil
 }
 
-// Queue hands the jobs to the workers of the server at url and answers their
+// Queue hands the jobs to the workers of the server at url and returns their
 // results in order. It computes nothing itself.
 func Queue(ctx context.Context, url string, jobs []Job, progress func(share float64)) ([]Result, error) {
 	conn, js, err := connect(ctx, url)

@@ -156,7 +156,7 @@ func (t *Talk) assemble(ctx context.Context) ([]byte, error) {
 }
 
 // Fail tells the peer why this end gives up, unless the peer is where the
-// error comes from, and answers the error. That the peer may be gone already
+// error comes from, and returns the error. That the peer may be gone already
 // is no further error.
 func (t *Talk) Fail(err error) error {
 	err = t.Explain(err)

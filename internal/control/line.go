@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
@@ -28,11 +27,11 @@ type Line struct {
 	manager  *cm.Manager      // the calling end's
 	protocol Protocol         // the calling end's
 	requests chan *cm.Request // the called end's
-	hangUp   func()           // the called end's: nobody can join any more
+	onClose  func()           // the called end's: nobody can join any more
 }
 
 func newLine(s *Session, remote netip.AddrPort, ticket uint64) *Line {
-	return &Line{Talk: &Talk{session: s}, session: s, remote: remote, ticket: ticket, hangUp: func() {}}
+	return &Line{Talk: &Talk{session: s}, session: s, remote: remote, ticket: ticket, onClose: func() {}}
 }
 
 // Dial calls the peer that listens at an address, as host:port.
@@ -67,7 +66,7 @@ func dial(ctx context.Context, m *cm.Manager, address string, o cm.Options) (*cm
 	}
 	for _, plain := range []error{cm.ErrUnreachable, cm.ErrTimeout} {
 		if errors.Is(err, plain) && errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("dial %s: %w; no answer within %v", address, plain, dialTimeout)
+			return nil, fmt.Errorf("dial %s: %w; no reply within %v", address, plain, dialTimeout)
 		}
 	}
 	return nil, err
@@ -95,26 +94,6 @@ func (l *Line) Admit(ctx context.Context, o cm.Options) (*cm.Conn, error) {
 // Close ends the conversation. Queue pairs that came of it live on. Closing
 // twice is allowed.
 func (l *Line) Close() error {
-	l.hangUp()
+	l.onClose()
 	return l.session.Close()
-}
-
-// LocalFor is the address at which to open the device that talks to a peer, as
-// host:port: the one from which the routing of this machine leads there. A peer
-// on this machine holds its address, and each process needs one of its own, so
-// there the zero address leaves the choice to the engine.
-func LocalFor(ctx context.Context, address string) (netip.Addr, error) {
-	// Nothing is sent: to connect a UDP socket only asks for the route.
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "udp", address)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%w: %s: %w", cm.ErrUnreachable, address, err)
-	}
-	defer c.Close()
-	local := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	remote := c.RemoteAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	if local.IsLoopback() || local == remote {
-		return netip.Addr{}, nil
-	}
-	return local, nil
 }

@@ -62,7 +62,7 @@ func (x *exchange) caller() *cm.Manager {
 	return m
 }
 
-// call connects a line and answers both ends.
+// call connects a line and returns both ends.
 func (x *exchange) call(m *cm.Manager) (caller, called *Line) {
 	x.t.Helper()
 	accepted := make(chan *Line, 1)
@@ -158,7 +158,7 @@ func TestSilentDeathIsNoticed(t *testing.T) {
 	x := newExchange(t)
 	caller, called := x.call(x.caller())
 	x.cut.Store(-2)
-	// Neither end says anything: only their knocking can tell.
+	// Neither end says anything: only their keepalives can tell.
 	for name, line := range map[string]*Line{"caller": caller, "called": called} {
 		select {
 		case <-line.session.Done():
@@ -301,7 +301,7 @@ func TestDialNobody(t *testing.T) {
 	x.cut.Store(-2)
 	_, err = Dial(t.Context(), m, x.address(), testProtocol)
 	if !errors.Is(err, cm.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a host that does not answer: error %v, want cm.ErrUnreachable", err)
+		t.Errorf("a host that does not reply: error %v, want cm.ErrUnreachable", err)
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls that nobody has answered yet.
+	// maxCalls bounds the calls that nobody has accepted or rejected yet.
 	maxCalls = 64
 	// maxRequests bounds the queue pairs of a conversation that wait for Admit.
 	// The calling end asks for one after the other.
 	maxRequests = 16
-	// ticketLen is the length of the ticket in the answer to a call.
+	// ticketLen is the length of the ticket in the reply to a call.
 	ticketLen = 8
 )
 
@@ -119,9 +119,7 @@ func (l *Listener) run(ctx context.Context, from *cm.Listener, d *verbs.Device) 
 			return
 		}
 		if err := l.sort(r, d); err != nil {
-			words := err.Error()
-			// It fails only if the words are too many.
-			_ = r.Reject([]byte(words[:min(len(words), cm.MaxRejectData)]))
+			(&Call{request: r}).Reject(err)
 		}
 	}
 }
@@ -167,21 +165,28 @@ func (c *Call) RemoteAddr() netip.AddrPort { return c.request.RemoteAddr() }
 // Device is the device that was called.
 func (c *Call) Device() *verbs.Device { return c.device }
 
+// Reject refuses the call; the caller is told the reason.
+func (c *Call) Reject(reason error) {
+	text := reason.Error()
+	// It fails only if the text is too long.
+	_ = c.request.Reject([]byte(text[:min(len(text), cm.MaxRejectData)]))
+}
+
 // Accept takes the call.
 func (c *Call) Accept(ctx context.Context) (*Line, error) {
 	s, err := newSession(c.device)
 	if err != nil {
-		_ = c.request.Reject([]byte(errBusy.Error()))
+		c.Reject(errBusy)
 		return nil, err
 	}
 	// A ticket that cannot be guessed keeps others out of the conversation.
 	line := newLine(s, c.RemoteAddr(), rand.Uint64())
 	line.requests = make(chan *cm.Request, maxRequests)
-	line.hangUp = func() { c.listener.strike(line) }
-	c.listener.enter(line)
+	line.onClose = func() { c.listener.unregister(line) }
+	c.listener.register(line)
 	conn, err := c.request.Accept(ctx, s.options(binary.BigEndian.AppendUint64(nil, line.ticket)))
 	if err != nil {
-		line.hangUp()
+		line.onClose()
 		s.release()
 		return nil, fmt.Errorf("call of %v: %w", c.RemoteAddr(), err)
 	}
@@ -189,15 +194,15 @@ func (c *Call) Accept(ctx context.Context) (*Line, error) {
 	return line, nil
 }
 
-// enter leads requests with the ticket of a line to it.
-func (l *Listener) enter(line *Line) {
+// register leads requests with the ticket of a line to it.
+func (l *Listener) register(line *Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines[line.ticket] = line
 }
 
-// strike ends that, and refuses what waits.
-func (l *Listener) strike(line *Line) {
+// unregister ends that, and rejects the requests that wait.
+func (l *Listener) unregister(line *Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.lines, line.ticket)

@@ -21,8 +21,8 @@ const (
 	// taking them, to notice the peer's end, so a peer that sends more than the
 	// program takes is cut off.
 	maxBacklog = 64
-	// knockInterval is how often a peer is asked whether it lives.
-	knockInterval = time.Second
+	// keepaliveInterval is how often a peer is asked whether it lives.
+	keepaliveInterval = time.Second
 	// sessionPaths are enough to survive that paths fail, which a tool may well
 	// bring about on purpose.
 	sessionPaths = 4
@@ -31,14 +31,14 @@ const (
 	sessionAckTimeout = 17
 )
 
-// ErrPeerLost is the end of a session without a farewell: the peer died, or the
+// ErrPeerLost is the end of a session without a disconnect request: the peer died, or the
 // network between.
 var ErrPeerLost = errors.New("connection to the peer lost")
 
 // Work requests of a session beside its receives, whose numbers are their slots.
 const (
 	wrPiece = iota
-	wrKnock
+	wrKeepalive
 )
 
 // Session carries short messages over a queue pair of its own, so that they
@@ -54,10 +54,10 @@ type Session struct {
 	inbox  chan []byte
 	free   chan struct{} // holds an element while the outbox may be filled
 
-	knocked bool // a knock is on its way; only run uses it
-	err     error
-	done    chan struct{} // closed after err is set
-	running sync.WaitGroup
+	keepaliveSent bool // one is not yet acknowledged; only run uses it
+	err           error
+	done          chan struct{} // closed after err is set
+	running       sync.WaitGroup
 }
 
 // newSession makes a session that is not yet connected.
@@ -177,7 +177,7 @@ func (s *Session) awaitFree(ctx context.Context) error {
 }
 
 // Receive waits for a message of the peer. Those that came before the session
-// ended are still answered.
+// ended are still returned.
 func (s *Session) Receive(ctx context.Context) ([]byte, error) {
 	select {
 	case data := <-s.inbox:
@@ -199,7 +199,7 @@ func (s *Session) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close says farewell and frees everything. Closing twice is allowed.
+// Close disconnects and frees everything. Closing twice is allowed.
 func (s *Session) Close() error {
 	s.conn.Close()
 	s.running.Wait()

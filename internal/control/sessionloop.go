@@ -14,16 +14,16 @@ import (
 // on the same device keeps the engine to itself.
 func (s *Session) run() {
 	notice := s.cq.Notify()
-	knock := time.NewTicker(knockInterval)
-	defer knock.Stop()
+	keepalive := time.NewTicker(keepaliveInterval)
+	defer keepalive.Stop()
 	for {
 		var ended bool
 		select {
 		case <-notice:
-		case <-knock.C:
-			s.knock()
+		case <-keepalive.C:
+			s.keepalive()
 		case <-s.conn.Done():
-			// What the peer sent before its farewell has come before it.
+			// What the peer sent before it disconnected has come before that.
 			ended = true
 		}
 		err := s.take()
@@ -38,13 +38,13 @@ func (s *Session) run() {
 	}
 }
 
-// knock asks the peer whether it lives, unless the last question is still open.
-func (s *Session) knock() {
-	if s.knocked {
+// keepalive asks the peer whether it lives, unless the last question is still open.
+func (s *Session) keepalive() {
+	if s.keepaliveSent {
 		return
 	}
 	// A queue pair that takes no request any more has a completion that says why.
-	s.knocked = s.conn.QP().PostSend(&verbs.SendWR{ID: wrKnock, Op: verbs.OpWrite, Flags: verbs.Signaled}) == nil
+	s.keepaliveSent = s.conn.QP().PostSend(&verbs.SendWR{ID: wrKeepalive, Op: verbs.OpWrite, Flags: verbs.Signaled}) == nil
 }
 
 // take handles what has completed. The error is the end of the session.
@@ -71,8 +71,8 @@ func (s *Session) handle(c *verbs.Completion) error {
 	switch {
 	case c.Op == verbs.OpRecv:
 		return s.deliver(int(c.WRID), int(c.Bytes))
-	case c.WRID == wrKnock:
-		s.knocked = false
+	case c.WRID == wrKeepalive:
+		s.keepaliveSent = false
 	default:
 		s.free <- struct{}{} // the one that Send took
 	}
@@ -100,7 +100,7 @@ func (s *Session) because(err error) error {
 		return end
 	}
 	if errors.Is(err, verbs.ErrRetryExceeded) {
-		return fmt.Errorf("%w: it does not answer any more: %w", ErrPeerLost, err)
+		return fmt.Errorf("%w: it does not acknowledge any more: %w", ErrPeerLost, err)
 	}
 	return fmt.Errorf("%w: %w", ErrPeerLost, err)
 }

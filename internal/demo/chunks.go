@@ -18,7 +18,7 @@ func chunk(region []byte, i uint64) []byte {
 }
 
 // stamp writes a chunk's number into it, so that no two chunks of the stream
-// are alike, and answers its checksum.
+// are alike, and returns its checksum.
 func stamp(c []byte, number uint64) uint32 {
 	binary.LittleEndian.PutUint64(c, number)
 	return crc32.Checksum(c, castagnoli)

@@ -59,7 +59,7 @@ func (a *announcer) tell(e Event) {
 	a.events <- e
 }
 
-// close waits until the observer has heard everything.
+// close waits until the observer has been told everything.
 func (a *announcer) close() {
 	close(a.events)
 	<-a.done

@@ -20,7 +20,7 @@ type wish struct {
 	Size  int `json:"size"`
 }
 
-// offer is the responder's answer: its memory.
+// offer is the responder's reply: its memory.
 type offer struct {
 	Data    region `json:"data"`
 	Counter region `json:"counter"`
@@ -34,7 +34,7 @@ type region struct {
 
 func regionOf(m *verbs.MR) region { return region{Addr: m.Addr(), RKey: m.RKey()} }
 
-// What the requester asks for, and the responder's answer to each.
+// What the requester asks for, and the responder's reply to each.
 const (
 	askRegions  = "regions"  // a wish
 	tellRegions = "offer"    // the offer: now ask for a queue pair
@@ -106,7 +106,7 @@ func (l *link) close() {
 // whether it should end.
 const spinsPerCheck = 256
 
-// poll spins for a while and answers what has completed, perhaps nothing. A
+// poll spins for a while and returns what has completed, perhaps nothing. A
 // failed completion is the error.
 func (l *link) poll(ctx context.Context) ([]verbs.Completion, error) {
 	for range spinsPerCheck {
@@ -140,7 +140,7 @@ func firstError(completions []verbs.Completion) error {
 	for i := range completions {
 		if err := completions[i].Err(); err != nil {
 			if errors.Is(err, verbs.ErrRetryExceeded) {
-				return fmt.Errorf("the other process does not answer over UDP: check that port 4791 is open on loopback: %w", err)
+				return fmt.Errorf("the other process does not reply over UDP: check that port 4791 is open on loopback: %w", err)
 			}
 			return err
 		}

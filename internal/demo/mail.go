@@ -38,9 +38,9 @@ func (r *requester) postMail(slot uint64) error {
 	return r.qp.PostRecv(&verbs.RecvWR{ID: slot, SGEs: []verbs.SGE{sge}})
 }
 
-// collect polls once: it answers how many operations have completed, and keeps
+// collect polls once: it returns how many operations have completed, and keeps
 // the letters that came. A letter may overtake the completion of what it
-// answers, since the acknowledgement can be behind it.
+// returns, since the acknowledgement can be behind it.
 func (r *requester) collect(ctx context.Context) (completed uint64, err error) {
 	completions, err := r.poll(ctx)
 	if err != nil {

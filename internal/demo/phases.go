@@ -60,7 +60,7 @@ func (r *requester) showSend(ctx context.Context) error {
 	return nil
 }
 
-// showAtomics counts with FETCH_ADD, where each must answer the sum before it,
+// showAtomics counts with FETCH_ADD, where each must return the sum before it,
 // and swaps with CMP_SWAP, which must succeed exactly once.
 func (r *requester) showAtomics(ctx context.Context) error {
 	const (
@@ -89,7 +89,7 @@ func (r *requester) showAtomics(ctx context.Context) error {
 	return nil
 }
 
-// atomic runs one atomic on the counter and answers the value before it.
+// atomic runs one atomic on the counter and returns the value before it.
 func (r *requester) atomic(ctx context.Context, wr verbs.SendWR) (uint64, error) {
 	wr.SGEs = []verbs.SGE{{MR: r.result, Length: 8}}
 	wr.RemoteAddr, wr.RKey = r.counter.Addr, r.counter.RKey

@@ -14,7 +14,7 @@ type Requester struct {
 	Address string                     // of the responder, host:port
 	Open    Opener                     // required
 	Faults  func(*verbs.Device) Faults // required: the fault filter of a device
-	Observe func(Event)                // hears of what happens; may be nil
+	Observe func(Event)                // is told what happens; may be nil
 }
 
 // requester is a demonstration under way.

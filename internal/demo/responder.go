@@ -106,7 +106,7 @@ func newResponder(ctx context.Context, d *verbs.Device, line *control.Line) (*re
 	return r, nil
 }
 
-// serve answers what the requester asks for, in the order of the
+// serve does what the requester asks for, in the order of the
 // demonstration.
 func (r *responder) serve(ctx context.Context) error {
 	if err := r.Send(ctx, tellRegions, offer{Data: regionOf(r.data), Counter: regionOf(r.counter)}); err != nil {
@@ -134,11 +134,11 @@ func (r *responder) serve(ctx context.Context) error {
 	if err := r.Send(ctx, tellEnd, nil); err != nil {
 		return err
 	}
-	// The requester leaves first; its farewell is the end of the conversation.
+	// The requester leaves first; its disconnect request is the end of the conversation.
 	return r.Receive(ctx, "nothing", new(any))
 }
 
-// sendDigest answers with the digest of the data region.
+// sendDigest replies with the digest of the data region.
 func (r *responder) sendDigest(ctx context.Context) error {
 	sum, err := digest(r.data)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *responder) sendDigest(ctx context.Context) error {
 	return r.send(ctx, sum)
 }
 
-// takeMessages receives the messages of the SEND phase and answers with the
+// takeMessages receives the messages of the SEND phase and replies with the
 // digest of them all.
 func (r *responder) takeMessages(ctx context.Context) error {
 	for i := range messageCount {

@@ -20,7 +20,7 @@ type sample struct {
 	delivered []uint64
 }
 
-// regained answers how long after the restoration a path carried its share
+// regained returns how long after the restoration a path carried its share
 // again: the end of the first window, wholly after it, in which it did.
 func regained(samples []sample, path int, restored time.Time) (time.Duration, bool) {
 	first := 0

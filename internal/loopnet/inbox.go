@@ -31,7 +31,7 @@ func (b *inbox) put(f frame) {
 	b.signal()
 }
 
-// take answers all frames and leaves the slice used as room for the next ones.
+// take returns all frames and leaves the slice used as room for the next ones.
 func (b *inbox) take(used []frame) []frame {
 	b.mu.Lock()
 	defer b.mu.Unlock()

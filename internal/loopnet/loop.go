@@ -21,7 +21,7 @@ func (e *engine) Unlock() {
 	}
 }
 
-// flush drives the queue pairs that were kicked and answers whether there were any.
+// flush drives the queue pairs that were kicked and reports whether there were any.
 func (e *engine) flush() bool {
 	// Driving one queue pair may kick another, so the list grows as it is read.
 	for i := 0; i < len(e.kicked); i++ {

@@ -22,6 +22,7 @@ type Client struct {
 	Progress func(Progress) // called now and then, from the measuring thread; may be nil
 
 	device  *verbs.Device
+	target  string // of the server, as the device calls it
 	manager *cm.Manager
 }
 
@@ -49,10 +50,10 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := control.Dial(ctx, c.manager, c.Address, protocol)
+	line, err := control.Dial(ctx, c.manager, c.target, protocol)
 	if err != nil {
 		e.close()
-		return nil, explainDial(err)
+		return nil, c.explainDetour(explainDial(err))
 	}
 	server := &connection{endpoint: e, Line: line}
 	defer server.close()
@@ -70,11 +71,7 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 // and its connection manager.
 func (c *Client) start(ctx context.Context) error {
 	if c.device == nil {
-		local, err := control.LocalFor(ctx, c.Address)
-		if err != nil {
-			return err
-		}
-		if c.device, err = c.Open(local); err != nil {
+		if err := c.openDevice(ctx); err != nil {
 			return err
 		}
 	}
@@ -86,6 +83,33 @@ func (c *Client) start(ctx context.Context) error {
 	return err
 }
 
+// openDevice takes the first way to the server whose local address is free.
+func (c *Client) openDevice(ctx context.Context) error {
+	routes, err := control.Routes(ctx, c.Address)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, r := range routes {
+		d, err := c.Open(r.Local)
+		if err == nil {
+			c.device, c.target = d, r.Address
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// explainDetour says that the server was called at another address than the one
+// given, if it was.
+func (c *Client) explainDetour(err error) error {
+	if c.target == c.Address {
+		return err
+	}
+	return fmt.Errorf("%w; %s is on this machine, where no second IPv6 address is free for the client: it called %s", err, c.Address, c.target)
+}
+
 // ask tells the server of the test and connects the queue pairs for it.
 func (c *connection) ask(ctx context.Context) error {
 	if err := c.Send(ctx, msgTest, test{Spec: c.spec, Shared: regionOf(c.shared)}); err != nil {
@@ -95,7 +119,7 @@ func (c *connection) ask(ctx context.Context) error {
 	if err := c.Receive(ctx, msgOffer, &peer); err != nil {
 		return err
 	}
-	if err := c.meet(peer); err != nil {
+	if err := c.setPeer(peer); err != nil {
 		return err
 	}
 	return c.join(ctx, c.Connect)
@@ -128,7 +152,7 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 		}
 		result.Verified = &verified
 	}
-	// The server leaves when it has heard the goodbye, and its farewell may
+	// The server leaves when it has received msgBye, and its disconnect request may
 	// overtake the acknowledgement.
 	if err := c.Send(ctx, msgBye, result); err != nil && !errors.Is(err, cm.ErrPeerClosed) {
 		return nil, err

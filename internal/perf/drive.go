@@ -9,7 +9,7 @@ import (
 
 // drive is the bandwidth test: it keeps every queue pair filled to its depth
 // until the iterations or the time are over, and serves what the peer sends
-// meanwhile. It answers the operations of each queue pair.
+// meanwhile. It returns the operations of each queue pair.
 func (e *endpoint) drive(ctx context.Context, m *meter) ([]uint64, error) {
 	// A thread that polls stays where its cache is warm.
 	runtime.LockOSThread()

@@ -160,7 +160,7 @@ func (e *endpoint) peerOf(queuePair int) region {
 	return e.peer
 }
 
-// poll spins until there are completions, and answers them; a failed one is
+// poll spins until there are completions, and returns them; a failed one is
 // the error. The slice is valid until the next call.
 func (e *endpoint) poll(ctx context.Context) ([]verbs.Completion, error) {
 	for {
@@ -195,11 +195,11 @@ func firstError(completions []verbs.Completion) error {
 // close ends the connections and frees everything the endpoint made. A peer
 // that is gone is waited for once, not once for each connection.
 func (e *endpoint) close() {
-	var farewells sync.WaitGroup
+	var closing sync.WaitGroup
 	for _, c := range e.conns {
-		farewells.Go(func() { c.Close() })
+		closing.Go(func() { c.Close() })
 	}
-	farewells.Wait()
+	closing.Wait()
 	if e.cq != nil {
 		_ = e.cq.Close()
 	}

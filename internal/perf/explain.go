@@ -12,7 +12,7 @@ import (
 func explain(err error) error {
 	switch {
 	case errors.Is(err, verbs.ErrRetryExceeded):
-		return fmt.Errorf("the peer does not answer over UDP: check that port 4791 is open in both directions: %w", err)
+		return fmt.Errorf("the peer does not reply over UDP: check that port 4791 is open in both directions: %w", err)
 	case errors.Is(err, verbs.ErrRNRRetryExceeded):
 		return fmt.Errorf("the peer posts no receives: is it still running?: %w", err)
 	}

@@ -49,10 +49,35 @@ func TestEveryListenedAddressServes(t *testing.T) {
 		}
 	})
 	for _, at := range b.server.Listener.Addrs() {
-		b.client.Address = at.String()
+		b.client.Close()
+		b.client = &Client{Address: at.String(), Open: b.client.Open}
 		if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10, Verify: true}); err != nil {
 			t.Errorf("%v: %v", at, err)
 		}
+	}
+}
+
+// The client of a server at ::1 needs an address of its own, and takes IPv4 if this
+// machine has no second one of IPv6 to spare.
+func TestClientOfIPv6Loopback(t *testing.T) {
+	network := loopnet.New(loopnet.Options{})
+	c := &Client{Address: "[::1]:7", Open: func(a netip.Addr) (*verbs.Device, error) {
+		if a.IsValid() {
+			return nil, errTaken
+		}
+		return network.Open(), nil
+	}}
+	if err := c.openDevice(t.Context()); errors.Is(err, cm.ErrUnreachable) {
+		t.Skipf("this machine has no IPv6: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.target != "127.0.0.1:7" {
+		t.Errorf("it calls %s, want 127.0.0.1:7", c.target)
+	}
+	if err := c.explainDetour(errTaken); !strings.Contains(err.Error(), "[::1]:7") || !errors.Is(err, errTaken) {
+		t.Errorf("a failure does not say where the server was looked for: %v", err)
 	}
 }
 

@@ -90,9 +90,9 @@ func paramsOf(k perftest.Keys, mtu int) verbs.ConnParams {
 	}
 }
 
-// meet exchanges keys and connects the queue pairs, in the steps that the
+// connect exchanges keys and connects the queue pairs, in the steps that the
 // program of this test takes.
-func (p *perftestEnd) meet() error {
+func (p *perftestEnd) connect() error {
 	if p.spec.Metric == Latency && p.spec.Op != Send {
 		if _, err := p.talk.SwapKeys(p.keys[0]); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (c *Client) RunPerftest(ctx context.Context, spec Spec) (*Result, error) {
 		return nil, err
 	}
 	defer p.close()
-	if err := p.meet(); err != nil {
+	if err := p.connect(); err != nil {
 		return nil, err
 	}
 	m, err := p.measure(ctx, c.Progress)

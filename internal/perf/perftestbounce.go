@@ -39,7 +39,7 @@ func (p *perftestEnd) bounce(ctx context.Context, client bool, progress func(Pro
 		}
 	}
 	if seen < p.spec.Iterations {
-		// The server's last message is answered, too.
+		// The server's last message gets a reply, too.
 		if err := p.awaitCount(ctx, byte(seen+1)); err != nil {
 			return nil, err
 		}

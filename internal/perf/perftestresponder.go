@@ -44,7 +44,7 @@ func newPerftestResponder(d *verbs.Device, mtu int) (r *perftestResponder, err e
 
 // keysFor are the keys of the queue pair that belongs to one of the client's. A
 // queue pair of the client that is new gets one of its own, connected, with
-// receives: the client may use it as soon as it has the answer.
+// receives: the client may use it as soon as it has the reply.
 func (r *perftestResponder) keysFor(client perftest.Keys) (perftest.Keys, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/perftest"
 	"github.com/braid-rdma/braid/verbs"
@@ -18,6 +19,8 @@ const (
 	perftestMemory = 8 << 20
 	perftestQPs    = 64
 	perftestDepth  = 512 // receives of a queue pair, as in perftest
+	// perftestSession is a bound of what all of it costs.
+	perftestSession = perftestMemory + perftestQPs*perftestDepth*queueEntryBytes
 )
 
 // PerftestServer serves clients of perftest: ib_write_bw, ib_read_bw,
@@ -31,9 +34,10 @@ type PerftestServer struct {
 	// Spec, if set, is the only test that is served, with the options that the
 	// client was started with.
 	Spec *Spec
-	// Finished hears of the outcome of each client, as Server.Finished does. A
+	// Finished is called with the outcome of each client, as Server.Finished is. A
 	// result is nil where the client tells none.
 	Finished func(client string, r *Result, err error)
+	Limits   Limits
 
 	mu      sync.Mutex
 	devices map[netip.Addr]*verbs.Device
@@ -47,7 +51,7 @@ func (s *PerftestServer) Serve(ctx context.Context) error {
 	defer s.closeDevices()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	slots := make(chan struct{}, maxSessions)
+	budget := newBudget(s.Limits)
 	for {
 		conn, err := s.Listener.Accept()
 		if ctx.Err() != nil {
@@ -59,30 +63,38 @@ func (s *PerftestServer) Serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.Once {
-			return s.serve(ctx, conn)
+		grant, err := budget.enter(conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr())
+		if err != nil {
+			conn.Close() // the exchange has no message for it
+			continue
 		}
-		slots <- struct{}{}
+		if s.Once {
+			return s.serve(ctx, conn, grant)
+		}
 		sessions.Go(func() {
-			// Finished has told of the error; the other clients do not care.
-			_ = s.serve(ctx, conn)
-			<-slots
+			// Finished has reported the error, which does not concern the other clients.
+			_ = s.serve(ctx, conn, grant)
 		})
 	}
 }
 
 // serve serves one client and tells of the outcome.
-func (s *PerftestServer) serve(ctx context.Context, conn net.Conn) error {
+func (s *PerftestServer) serve(ctx context.Context, conn net.Conn, g *grant) error {
+	defer g.release()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	client := conn.RemoteAddr().String()
-	play := s.answer
+	play, memory := s.respond, int64(perftestSession)
 	if s.Spec != nil && s.Spec.echoes() {
-		play = s.playAlong
+		play, memory = s.playAlong, s.Spec.memory()
 	}
-	result, err := play(ctx, conn)
+	var result *Result
+	err := g.reserve(memory)
+	if err == nil {
+		result, err = play(ctx, conn, g.budget.limits.Idle)
+	}
 	if s.Finished != nil {
 		s.Finished(client, result, err)
 	}
@@ -117,7 +129,7 @@ func (s *PerftestServer) closeDevices() {
 }
 
 // playAlong is the server of a test in which both ends send.
-func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn) (*Result, error) {
+func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn, idle time.Duration) (*Result, error) {
 	device, err := s.device(conn)
 	if err != nil {
 		conn.Close()
@@ -128,9 +140,12 @@ func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn) (*Result,
 		return nil, err
 	}
 	defer p.close()
-	if err := p.meet(); err != nil {
+	if err := p.connect(); err != nil {
 		return nil, err
 	}
+	ctx, stopWatching := watchIdle(ctx, idle, p.packetsReceived)
+	defer stopWatching()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if p.spec.Op == Write {
 		m, err := p.bounce(ctx, false, nil)
 		if err != nil {
@@ -138,17 +153,17 @@ func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn) (*Result,
 		}
 		return p.result(m), nil
 	}
-	// The client ends the conversation when it has had all its answers.
+	// The client ends the conversation when it has had all its replies.
 	echoing, stop := context.WithCancel(ctx)
 	echoed := make(chan error, 1)
 	go func() { echoed <- p.echo(echoing) }()
 	err = p.talk.Farewell(p.keys[0])
 	stop()
-	return nil, errors.Join(err, <-echoed)
+	return nil, orIdle(ctx, errors.Join(err, <-echoed))
 }
 
-// answer serves a client that is the only one to act.
-func (s *PerftestServer) answer(ctx context.Context, conn net.Conn) (*Result, error) {
+// respond serves a client that is the only one to act.
+func (s *PerftestServer) respond(ctx context.Context, conn net.Conn, idle time.Duration) (*Result, error) {
 	device, err := s.device(conn)
 	if err != nil {
 		conn.Close()
@@ -164,6 +179,9 @@ func (s *PerftestServer) answer(ctx context.Context, conn net.Conn) (*Result, er
 		return nil, err
 	}
 	defer r.close()
+	ctx, stopWatching := watchIdle(ctx, idle, r.packetsReceived)
+	defer stopWatching()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	// The receives are kept filled for as long as the client talks.
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
@@ -171,12 +189,22 @@ func (s *PerftestServer) answer(ctx context.Context, conn net.Conn) (*Result, er
 	result, err := r.converse(talk)
 	stop()
 	if err := <-served; err != nil && result == nil {
-		return nil, err
+		return nil, orIdle(ctx, err)
 	}
-	return result, err
+	return result, orIdle(ctx, err)
 }
 
-// converse answers whatever the client says until it is done.
+// packetsReceived counts over all queue pairs.
+func (r *perftestResponder) packetsReceived() (packets uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, qp := range r.qps {
+		packets += qp.Stats().PacketsReceived
+	}
+	return packets
+}
+
+// converse replies to whatever the client says until it is done.
 func (r *perftestResponder) converse(talk *perftest.Conn) (*Result, error) {
 	var result *Result
 	for {
@@ -192,11 +220,11 @@ func (r *perftestResponder) converse(talk *perftest.Conn) (*Result, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := talk.AnswerKeys(keys); err != nil {
+			if err := talk.ReplyKeys(keys); err != nil {
 				return nil, err
 			}
 		case perftest.ReportRequest:
-			report, err := talk.AnswerReport(perftest.Report{})
+			report, err := talk.ReplyReport(perftest.Report{})
 			if err != nil {
 				return nil, err
 			}

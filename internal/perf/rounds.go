@@ -12,7 +12,7 @@ const (
 	// first estimate of the round-trip time, and for the peer's waking up.
 	warmUpRounds = 100
 	// echoSignal is how often an operation of a ping-pong asks for its
-	// completion. The answer tells all that matters; the completions only free
+	// completion. The reply tells all that matters; the completions only free
 	// the send queue.
 	echoSignal = 16
 )
@@ -22,8 +22,8 @@ type roundTrip struct {
 	e  *endpoint
 	s  stream // for the shape of the requests and the count of operations
 	wr verbs.SendWR
-	// answers are receives that have completed and were not yet looked at.
-	answers int
+	// replies are receives that have completed and were not yet looked at.
+	replies int
 }
 
 func newRoundTrip(e *endpoint) *roundTrip {
@@ -65,7 +65,7 @@ func (e *endpoint) measureLatency(ctx context.Context, progress func(Progress)) 
 	return m, nil
 }
 
-// round posts one operation and waits for its answer.
+// round posts one operation and waits for its reply.
 func (r *roundTrip) round(ctx context.Context) error {
 	if err := r.post(ctx); err != nil {
 		return err
@@ -73,12 +73,12 @@ func (r *roundTrip) round(ctx context.Context) error {
 	if !r.e.spec.echoes() {
 		return r.awaitCompleted(ctx, r.s.posted)
 	}
-	for r.answers == 0 {
+	for r.replies == 0 {
 		if err := r.collect(ctx); err != nil {
 			return err
 		}
 	}
-	r.answers--
+	r.replies--
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (r *roundTrip) collect(ctx context.Context) error {
 	for i := range completions {
 		c := &completions[i]
 		if isReceive(c) {
-			r.answers++
+			r.replies++
 			r.e.noteReceive(c)
 			continue
 		}
@@ -127,13 +127,13 @@ func (r *roundTrip) collect(ctx context.Context) error {
 	return nil
 }
 
-// echo is the other end of a ping-pong: it answers every message with one of
+// echo is the other end of a ping-pong: it replies to every message with one of
 // its own until ctx ends, which is no error.
 func (e *endpoint) echo(ctx context.Context) error {
 	r := newRoundTrip(e)
 	for {
-		for r.answers > 0 {
-			r.answers--
+		for r.replies > 0 {
+			r.replies--
 			if err := r.post(ctx); err != nil {
 				return err
 			}

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
-
-// maxSessions bounds the clients that are served at the same time.
-const maxSessions = 64
 
 // Server serves tests. Several clients may come at once; each has its own
 // queue pairs and memory.
@@ -22,9 +20,10 @@ type Server struct {
 	// Op and Metric, when not empty, are the only test that is served.
 	Op     Op
 	Metric Metric
-	// Finished hears of the outcome of each client: a result, or an error, or
-	// both. It is called by several goroutines; it may be nil.
+	// Finished is called with the outcome of each client: a result, or an error,
+	// or both. It is called by several goroutines; it may be nil.
 	Finished func(client string, r *Result, err error)
+	Limits   Limits
 }
 
 // Serve serves clients until ctx ends, which is no error.
@@ -32,7 +31,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer s.Listener.Close()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	slots := make(chan struct{}, maxSessions)
+	budget := newBudget(s.Limits)
 	for {
 		call, err := s.Listener.calls.Next(ctx)
 		if ctx.Err() != nil {
@@ -41,42 +40,54 @@ func (s *Server) Serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.Once {
-			return s.serve(ctx, call)
+		grant, err := budget.enter(call.RemoteAddr().Addr())
+		if err != nil {
+			call.Reject(err)
+			continue
 		}
-		slots <- struct{}{}
+		if s.Once {
+			return s.serve(ctx, call, grant)
+		}
 		sessions.Go(func() {
-			// Finished has told of the error; the other clients do not care.
-			_ = s.serve(ctx, call)
-			<-slots
+			// Finished has reported the error, which does not concern the other clients.
+			_ = s.serve(ctx, call, grant)
 		})
 	}
 }
 
 // serve serves one client and tells of the outcome.
-func (s *Server) serve(ctx context.Context, call *control.Call) error {
-	result, err := s.serveClient(ctx, call)
+func (s *Server) serve(ctx context.Context, call *control.Call, g *grant) error {
+	defer g.release()
+	result, err := s.serveClient(ctx, call, g)
 	if s.Finished != nil {
 		s.Finished(call.RemoteAddr().String(), result, err)
 	}
 	return err
 }
 
-func (s *Server) serveClient(ctx context.Context, call *control.Call) (*Result, error) {
-	line, err := call.Accept(ctx)
+func (s *Server) serveClient(ctx context.Context, call *control.Call, g *grant) (*Result, error) {
+	idle := g.budget.limits.Idle
+	beginning, stop := withinIdle(ctx, idle)
+	defer stop()
+	line, err := call.Accept(beginning)
 	if err != nil {
 		return nil, err
 	}
-	client, err := s.agree(ctx, call.Device(), line)
+	client, err := s.agree(beginning, call.Device(), line, g)
 	if err != nil {
-		err = line.Fail(err)
+		err = line.Fail(orIdle(beginning, err))
 		line.Close()
 		return nil, err
 	}
 	defer client.close()
+	if err = client.join(beginning, client.Admit); err == nil {
+		// Nothing is polled yet: the client's first operation may overtake its word.
+		err = client.Receive(beginning, msgGo, new(any))
+	}
+	err = orIdle(beginning, err)
 	var result *Result
-	if err = client.join(ctx, client.Admit); err == nil {
-		result, err = client.respond(ctx)
+	if err == nil {
+		result, err = client.respond(ctx, idle)
 	}
 	if err != nil && result == nil {
 		err = client.Fail(err)
@@ -85,7 +96,7 @@ func (s *Server) serveClient(ctx context.Context, call *control.Call) (*Result, 
 }
 
 // agree makes the server's end of what the client asks for.
-func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line) (*connection, error) {
+func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line, g *grant) (*connection, error) {
 	var asked test
 	if err := line.Receive(ctx, msgTest, &asked); err != nil {
 		return nil, err
@@ -96,12 +107,15 @@ func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line)
 	if s.Op != "" && (asked.Spec.Op != s.Op || asked.Spec.Metric != s.Metric) {
 		return nil, fmt.Errorf("%w: the server was started for %s %s only: `braid perf serve` serves every test", ErrSpec, s.Op, s.Metric)
 	}
+	if err := g.reserve(asked.Spec.memory()); err != nil {
+		return nil, err
+	}
 	e, err := newEndpoint(d, asked.Spec, rand.Uint64())
 	if err != nil {
 		return nil, err
 	}
 	c := &connection{endpoint: e, Line: line}
-	if err = c.meet(asked.Shared); err == nil {
+	if err = c.setPeer(asked.Shared); err == nil {
 		err = c.Send(ctx, msgOffer, regionOf(e.shared))
 	}
 	if err != nil {
@@ -111,27 +125,40 @@ func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line)
 	return c, nil
 }
 
-// respond is the server's side of a test. A result comes with ErrNotVerified too.
-func (c *connection) respond(ctx context.Context) (*Result, error) {
-	// Nothing is polled yet: the client's first operation may overtake its word.
-	if err := c.Receive(ctx, msgGo, new(any)); err != nil {
-		return nil, err
-	}
-	own := done{}
+// takePart runs the server's side of the operations until the client has done with
+// its own, and returns what came of both.
+func (c *connection) takePart(ctx context.Context, idle time.Duration) (own, client done, err error) {
+	ctx, stop := watchIdle(ctx, idle, c.packetsReceived)
+	defer stop()
 	if c.spec.Bidirectional {
-		var err error
 		if own, err = c.run(ctx, nil); err != nil {
-			return nil, err
+			return own, client, orIdle(ctx, err)
 		}
 	}
 	passive := c.serve
 	if c.spec.echoes() {
 		passive = c.echo
 	}
-	var client done
-	if err := c.receiveWhile(ctx, msgDone, &client, passive); err != nil {
+	err = c.receiveWhile(ctx, msgDone, &client, passive)
+	return own, client, orIdle(ctx, err)
+}
+
+// packetsReceived counts over all queue pairs.
+func (e *endpoint) packetsReceived() (packets uint64) {
+	for _, qp := range e.qps {
+		packets += qp.Stats().PacketsReceived
+	}
+	return packets
+}
+
+// respond is the server's side of a test. A result comes with ErrNotVerified too.
+func (c *connection) respond(ctx context.Context, idle time.Duration) (*Result, error) {
+	own, client, err := c.takePart(ctx, idle)
+	if err != nil {
 		return nil, err
 	}
+	ctx, stop := withinIdle(ctx, idle)
+	defer stop()
 	if c.spec.Verify {
 		var err error
 		if own.Verified, err = c.verify(&client); err != nil {
@@ -146,7 +173,7 @@ func (c *connection) respond(ctx context.Context) (*Result, error) {
 	// is polled any more.
 	result := new(Result)
 	if err := c.Receive(ctx, msgBye, result); err != nil {
-		return nil, err
+		return nil, orIdle(ctx, err)
 	}
 	if result.Verified != nil && !*result.Verified {
 		return result, ErrNotVerified

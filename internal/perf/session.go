@@ -67,8 +67,8 @@ func (c *connection) close() {
 	_ = c.Line.Close()
 }
 
-// meet takes the peer's memory.
-func (c *connection) meet(peer region) error {
+// setPeer takes the peer's memory.
+func (c *connection) setPeer(peer region) error {
 	if peer.Length != uint64(c.shared.Len()) {
 		return fmt.Errorf("%w: the peer shares %d bytes, not %d", ErrSpec, peer.Length, c.shared.Len())
 	}

@@ -168,7 +168,7 @@ func (s *Spec) checkCombination() error {
 	return err
 }
 
-// echoes says whether the peer answers each operation with one of its own, so
+// echoes says whether the peer replies to each operation with one of its own, so
 // that the latency is half a round trip.
 func (s *Spec) echoes() bool { return s.Metric == Latency && (s.Op == Send || s.Op == Write) }
 

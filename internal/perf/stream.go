@@ -113,7 +113,7 @@ func (s *stream) post(now time.Time) error {
 }
 
 // complete takes in that all operations before number end have completed, and
-// answers how many these are and since when the group was under way.
+// returns how many these are and since when the group was under way.
 func (s *stream) complete(end uint64) (operations uint64, since time.Time) {
 	operations = end - s.completed
 	s.completed = end
@@ -137,7 +137,7 @@ func (g *groupTimes) push(t groupTime) {
 	g.tail++
 }
 
-// pop removes the groups up to the one that ends at end, and answers when that
+// pop removes the groups up to the one that ends at end, and returns when that
 // was posted.
 func (g *groupTimes) pop(end uint64) (at time.Time) {
 	for g.head < g.tail && g.ring[g.head%len(g.ring)].end <= end {

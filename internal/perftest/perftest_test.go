@@ -57,8 +57,8 @@ func TestTheSmallerMTUWins(t *testing.T) {
 	}
 }
 
-// A server that only answers follows a client through a whole test.
-func TestAnswers(t *testing.T) {
+// A server that only replies follows a client through a whole test.
+func TestReplies(t *testing.T) {
 	client, server := pair(t, 1024, 1024)
 	theirs := Keys{QPN: 7, GID: sampleKeys.GID}
 	ours := Report{Size: 65536, Iterations: 5000, Peak: 12.5, Average: 11.25, Rate: 0.5}
@@ -88,10 +88,10 @@ func TestAnswers(t *testing.T) {
 			if r.Keys != sampleKeys {
 				t.Errorf("keys %+v", r.Keys)
 			}
-			err = server.AnswerKeys(theirs)
+			err = server.ReplyKeys(theirs)
 		case ReportRequest:
 			var got Report
-			if got, err = server.AnswerReport(Report{}); got != ours {
+			if got, err = server.ReplyReport(Report{}); got != ours {
 				t.Errorf("report %+v", got)
 			}
 		}

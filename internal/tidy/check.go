@@ -119,6 +119,7 @@ func (c *checker) checkFile(name string, source []byte) error {
 		syntax: syntax,
 	}
 	c.checkStyle(f)
+	c.checkWords(f)
 	if f.isTest {
 		return nil
 	}

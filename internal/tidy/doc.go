@@ -1,5 +1,6 @@
 // Package tidy checks the shape of the source tree: who may import whom, what
-// the pure packages may not touch, and how long a file or function may grow.
+// the pure packages may not touch, and how long a file or function may grow,
+// and which words comments do without.
 //
 // # The flow
 //
@@ -7,8 +8,8 @@
 //	            ──> imports, purity and style are checked ──> []Violation
 //
 // A room is a top-level directory of the module together with everything below
-// it; the root package is the room "braid", and a package below internal that is
-// more than a leaf is a room of its own. The law is a Go map in law.go, so
+// it; a package below internal that is more than a leaf is a room of its own, and
+// so are the pure packages below cm. The law is a Go map in law.go, so
 // changing the architecture is a change that a reviewer sees. The package's own
 // test runs Check over the repository, which makes a forbidden import fail
 // `go test ./...` as surely as a type error would.

@@ -5,7 +5,7 @@ import "slices"
 // module is the path that marks an import as one of ours.
 const module = "github.com/braid-rdma/braid"
 
-// rootRoom is the name of the root package's room.
+// rootRoom is what the room of a package in the root would be called.
 const rootRoom = "braid"
 
 // A roomLaw says what the non-test files of one room may use.
@@ -31,9 +31,9 @@ type roomLaw struct {
 	sequential bool
 }
 
-// belowBraid are the rooms that the tools above the library may build on.
-var belowBraid = []string{
-	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "oob", "cm", "cm/mad", "bundle", rootRoom, "internal",
+// libraryRooms are the rooms that programs and tools may build on.
+var libraryRooms = []string{
+	"wire", "transport", "verbs", "udp", "sim", "cm", "cm/mad", "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -85,8 +85,7 @@ var law = map[string]roomLaw{
 		thirdParty: []string{"golang.org/x/sys", "golang.org/x/net"},
 	},
 
-	"udp":     engineLaw,
-	"ibverbs": engineLaw,
+	"udp": engineLaw,
 	"sim": {
 		rooms:         engineLaw.rooms,
 		core:          true,
@@ -94,28 +93,22 @@ var law = map[string]roomLaw{
 		deterministic: true,
 	},
 
-	"oob":    {rooms: []string{"verbs", "wire", "internal"}},
-	"cm":     {rooms: []string{"verbs", "internal", "cm/mad", "cm/machine"}},
-	"bundle": {rooms: []string{"verbs", "internal"}},
+	"cm": {rooms: []string{"verbs", "internal", "cm/mad", "cm/machine"}},
 
 	// The connection manager's messages and its state machine are as pure as
 	// wire and transport, and for the same reason.
 	"cm/mad":     pureLaw(),
 	"cm/machine": pureLaw("cm/mad"),
 
-	// The root package may name udp because it is the default engine.
-	rootRoom: {rooms: []string{"verbs", "bundle", "cm", "udp", "internal"}},
+	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
+	"experiments": {rooms: libraryRooms},
 
-	"monitor":     {rooms: belowBraid},
-	"lab":         {rooms: slices.Concat(belowBraid, []string{"experiments"})}, // plots and tables
-	"experiments": {rooms: belowBraid},
-
-	"cmd": {rooms: slices.Concat(belowBraid, []string{
-		"monitor", "lab", "experiments", "internal/perf", "internal/demo",
+	"cmd": {rooms: slices.Concat(libraryRooms, []string{
+		"lab", "experiments", "internal/perf", "internal/demo",
 	})},
-	"examples": {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
-	"bench":    {rooms: belowBraid},
-	"interop":  {rooms: belowBraid},
+	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments"})},
+	"bench":    {rooms: libraryRooms},
+	"interop":  {rooms: libraryRooms},
 
 	// Leaves hang below everything, so they import nothing of ours.
 	"internal": {},

@@ -68,9 +68,9 @@ func describe(q *verbs.QP) destination {
 	return destination{qpn: p.QPN, psn: p.PSN, gid: p.Addr.As16()}
 }
 
-// exchange tells the peer of our queue pairs and answers its own. connect is
+// exchange tells the peer of our queue pairs and reads its own. connect is
 // called as soon as they are known: a server must be connected before its
-// answer invites the first message.
+// reply invites the first message.
 func exchange(ctx context.Context, conn net.Conn, client bool, slots int, own []destination, connect func([]destination) error) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

@@ -36,6 +36,12 @@ type Config struct {
 // ErrData is a message that holds other bytes than it should.
 var ErrData = errors.New("pingpong: wrong data")
 
+// ErrUnacknowledged is the end of a server's game in which every message came, and
+// the acknowledgement of the server's own last one did not, until the retries were
+// used up. Only the peer knows whether it has that message: a program that ended
+// with success has it.
+var ErrUnacknowledged = errors.New("pingpong: the peer left without an acknowledgement of the last message")
+
 // Peer is one end of a game on a device.
 type Peer struct {
 	config  Config
@@ -132,7 +138,7 @@ func (p *Peer) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	return p.meet(ctx, conn)
+	return p.run(ctx, conn)
 }
 
 // Dial plays with the program that listens at an address.
@@ -143,10 +149,10 @@ func (p *Peer) Dial(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	return p.meet(ctx, conn)
+	return p.run(ctx, conn)
 }
 
-func (p *Peer) meet(ctx context.Context, conn net.Conn) error {
+func (p *Peer) run(ctx context.Context, conn net.Conn) error {
 	defer conn.Close()
 	var own []destination
 	for _, q := range p.qps {

@@ -4,7 +4,7 @@
 //	client                                        server
 //	SEND  where my ping is ────────────────────>  READ it
 //	      <───────────────────────── go ahead ──  SEND
-//	SEND  where my answer goes ────────────────>  WRITE it
+//	SEND  where my reply goes  ────────────────>  WRITE it
 //	      <───────────────────────────── done ──  SEND
 //	compares, and begins again or ends the connection
 //

@@ -19,7 +19,7 @@ const MaxSize = 64 * 1024
 var (
 	// ErrMessage is a message that breaks the conversation.
 	ErrMessage = errors.New("rping: invalid message")
-	// ErrData is an answer that differs from the ping.
+	// ErrData is a reply that differs from the ping.
 	ErrData = errors.New("rping: wrong data")
 )
 
@@ -63,7 +63,7 @@ type End struct {
 	cq       *verbs.CQ
 	messages *verbs.MR // room for what is received, then for what is sent
 	ping     *verbs.MR // what the client sends; at the server unused
-	answer   *verbs.MR // what comes back; at the server what it has read
+	reply    *verbs.MR // what comes back; at the server what it has read
 	qp       *verbs.QP
 	arrived  []int // slots with messages that were not yet looked at
 	ended    int   // requests that have completed and were not yet waited for
@@ -85,7 +85,7 @@ func NewEnd(d *verbs.Device) (*End, error) {
 	if e.ping, err = pd.AllocMemory(MaxSize, verbs.LocalWrite|verbs.RemoteRead); err != nil {
 		return nil, err
 	}
-	e.answer, err = pd.AllocMemory(MaxSize, verbs.LocalWrite|verbs.RemoteWrite)
+	e.reply, err = pd.AllocMemory(MaxSize, verbs.LocalWrite|verbs.RemoteWrite)
 	return e, err
 }
 
@@ -161,8 +161,8 @@ func (e *End) say(ctx context.Context, i invitation) error {
 	})
 }
 
-// hear waits for a message, and answers its bytes.
-func (e *End) hear(ctx context.Context) ([]byte, error) {
+// receive waits for a message, and returns its bytes.
+func (e *End) receive(ctx context.Context) ([]byte, error) {
 	for len(e.arrived) == 0 {
 		if err := e.collect(ctx); err != nil {
 			return nil, err

@@ -10,12 +10,12 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// Serve answers pings until the peer ends the connection, and returns how many
+// Serve replies to pings until the peer ends the connection, and returns how many
 // these were.
 func (e *End) Serve(ctx context.Context, conn *cm.Conn) (pings int, err error) {
 	for {
-		answered, err := e.serveOne(ctx)
-		if answered {
+		replied, err := e.serveOne(ctx)
+		if replied {
 			pings++
 		}
 		switch {
@@ -34,9 +34,9 @@ func (e *End) Serve(ctx context.Context, conn *cm.Conn) (pings int, err error) {
 	}
 }
 
-// serveOne answers one ping. The answer is out before the last word: a client that
-// has heard it may leave before we learn that it did.
-func (e *End) serveOne(ctx context.Context) (answered bool, err error) {
+// serveOne replies to one ping. The reply is out before the last word: a client that
+// has received it may leave before we learn that it did.
+func (e *End) serveOne(ctx context.Context) (replied bool, err error) {
 	from, err := e.invited(ctx)
 	if err != nil {
 		return false, err
@@ -51,8 +51,8 @@ func (e *End) serveOne(ctx context.Context) (answered bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// As rping does, the answer ends with the text.
-	text := e.answer.Bytes()[:from.size]
+	// As rping does, the reply ends with the text.
+	text := e.reply.Bytes()[:from.size]
 	length := bytes.IndexByte(text, 0) + 1
 	if length == 0 || length > int(to.size) {
 		return false, fmt.Errorf("%w: a text without an end", ErrMessage)
@@ -65,19 +65,19 @@ func (e *End) serveOne(ctx context.Context) (answered bool, err error) {
 
 // invited waits for an invitation of the client.
 func (e *End) invited(ctx context.Context) (invitation, error) {
-	message, err := e.hear(ctx)
+	message, err := e.receive(ctx)
 	if err != nil {
 		return invitation{}, err
 	}
 	return parseInvitation(message)
 }
 
-// transfer moves the answer's memory from or to where the client says.
+// transfer moves the memory of the reply from or to where the client says.
 func (e *End) transfer(op verbs.Op, i invitation, length int) *verbs.SendWR {
-	return &verbs.SendWR{Op: op, RemoteAddr: i.addr, RKey: i.rkey, SGEs: []verbs.SGE{{MR: e.answer, Length: length}}}
+	return &verbs.SendWR{Op: op, RemoteAddr: i.addr, RKey: i.rkey, SGEs: []verbs.SGE{{MR: e.reply, Length: length}}}
 }
 
-// Ping sends pings of a size, and compares every answer.
+// Ping sends pings of a size, and compares every reply.
 func (e *End) Ping(ctx context.Context, count, size int) error {
 	if size < 1 || size > MaxSize {
 		return fmt.Errorf("%w: a ping of %d bytes", ErrMessage, size)
@@ -88,16 +88,16 @@ func (e *End) Ping(ctx context.Context, count, size int) error {
 			text[i] = 'A' + byte((i+ping)%58)
 		}
 		text[size-1] = 0
-		for _, memory := range []*verbs.MR{e.ping, e.answer} {
+		for _, memory := range []*verbs.MR{e.ping, e.reply} {
 			if err := e.say(ctx, invitation{memory.Addr(), memory.RKey(), uint32(size)}); err != nil {
 				return err
 			}
-			if _, err := e.hear(ctx); err != nil {
+			if _, err := e.receive(ctx); err != nil {
 				return err
 			}
 		}
 		came := make([]byte, size)
-		if err := e.answer.Snapshot(0, came); err != nil {
+		if err := e.reply.Snapshot(0, came); err != nil {
 			return err
 		}
 		if !bytes.Equal(came, text) {

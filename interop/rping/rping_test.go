@@ -62,7 +62,7 @@ func TestBothRoles(t *testing.T) {
 	}
 	conn.Close()
 	if got := <-served; got.err != nil || got.pings != 20 {
-		t.Errorf("the server answered %d pings: %v", got.pings, got.err)
+		t.Errorf("the server replied to %d pings: %v", got.pings, got.err)
 	}
 }
 

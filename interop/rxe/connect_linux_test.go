@@ -89,7 +89,7 @@ func rpingServer(t *testing.T, size int) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(output, "ping data: "); n != pings {
-		t.Errorf("rping saw %d answers of %d", n, pings)
+		t.Errorf("rping saw %d replies of %d", n, pings)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// gidIndexOf waits until the kernel has a GID of an address, and answers its
+// gidIndexOf waits until the kernel has a GID of an address, and returns its
 // index.
 func gidIndexOf(t *testing.T, addr netip.Addr) int {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/braid-rdma/braid/interop/rxe/machine"
 )
 
-// buildPrograms builds what of ours runs in the machine, and answers where it is
+// buildPrograms builds what of ours runs in the machine, and returns where it is
 // here and there.
 func buildPrograms(ctx context.Context, scratch string) (map[string]string, error) {
 	braid := filepath.Join(scratch, "braid")

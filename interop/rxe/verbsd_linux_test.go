@@ -64,7 +64,7 @@ func newKernelEnd(t *testing.T) *kernelEnd {
 	return &kernelEnd{t: t, process: process, lines: bufio.NewReader(process)}
 }
 
-// ask gives a command and answers what it says after "ok".
+// ask gives a command and returns what it says after "ok".
 func (k *kernelEnd) ask(format string, args ...any) string {
 	k.t.Helper()
 	command := fmt.Sprintf(format, args...)

@@ -46,7 +46,7 @@ const (
 	tapBuffer = 64 << 20
 )
 
-// newWireTap watches from now on; stop answers what it has seen.
+// newWireTap watches from now on; stop returns what it has seen.
 func newWireTap(t *testing.T) *wireTap {
 	t.Helper()
 	guest(t)
@@ -152,7 +152,7 @@ func icrcOf(ip []byte) uint32 {
 	return crc32.ChecksumIEEE(covered)
 }
 
-// stop ends the watch and answers what was seen. Further calls answer the same.
+// stop ends the watch and returns what was seen. Further calls return the same.
 func (w *wireTap) stop(t *testing.T) (tapCounts, []byte) {
 	t.Helper()
 	w.mu.Lock()

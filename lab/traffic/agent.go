@@ -76,7 +76,7 @@ type agent struct {
 	out *json.Encoder
 }
 
-// say writes a report. A parent that is gone does not hear it, and needs not.
+// say writes a report. If the parent has exited, the error is ignored.
 func (a *agent) say(r report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -125,7 +125,7 @@ func (f *Flow) Delivered() uint64 {
 	return f.bytes
 }
 
-// Stop ends a flow and answers what came of it. A failure of the traffic itself
+// Stop ends a flow and returns what came of it. A failure of the traffic itself
 // is part of the result.
 func (f *Flow) Stop() (*Result, error) {
 	defer f.Close()

@@ -39,7 +39,7 @@ func (m *meter) arrived(now time.Duration, bytes int) {
 	m.pending.Bins[len(m.pending.Bins)-1].Bytes += uint64(bytes)
 }
 
-// take answers what has been gathered, and begins anew.
+// take returns what has been gathered, and begins anew.
 func (m *meter) take() (arrivals, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

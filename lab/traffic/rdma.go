@@ -88,7 +88,7 @@ func (q *queuePair) counters() map[string]uint64 {
 	return stats.Map()
 }
 
-// wait answers completions, or the first failure among them.
+// wait returns completions, or the first failure among them.
 func (q *queuePair) wait(ctx context.Context) ([]verbs.Completion, error) {
 	n, err := q.cq.Wait(ctx, q.done[:])
 	if err != nil {
@@ -116,7 +116,7 @@ func newRDMASender(spec Spec) (*rdmaSender, error) {
 	return &rdmaSender{q}, nil
 }
 
-// send sends until stop is closed and answers how many messages completed. What
+// send sends until stop is closed and returns how many messages completed. What
 // is on the way then is waited for.
 func (s *rdmaSender) send(ctx context.Context, stop <-chan struct{}) (completed uint64, err error) {
 	for posted := uint64(0); ; {

@@ -64,7 +64,7 @@ type contest struct {
 	shares             []plot.Series // what each path carried for the connection
 }
 
-// bestContest repeats a contest and answers the one in which the connection got
+// bestContest repeats a contest and returns the one in which the connection got
 // the most.
 func (s *session) bestContest(kind traffic.Kind) (best *contest, err error) {
 	for range s.repeats() {

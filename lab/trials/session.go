@@ -164,7 +164,7 @@ func (s *session) watch(flow *traffic.Flow, until time.Duration) error {
 // steady is the goodput of a result after the warm-up.
 func steady(r *traffic.Result) float64 { return r.Record.Goodput(r.Began+warmUp, r.Ended) }
 
-// best repeats a run and answers the one with the most goodput.
+// best repeats a run and returns the one with the most goodput.
 func (s *session) best(run func() (*traffic.Result, error)) (*traffic.Result, error) {
 	var best *traffic.Result
 	for range s.repeats() {

@@ -73,7 +73,7 @@ func jain(rates []float64) float64 {
 	return sum * sum / (float64(len(rates)) * squares)
 }
 
-// bestTogether repeats together and answers the run with the highest sum.
+// bestTogether repeats together and returns the run with the highest sum.
 func (s *session) bestTogether(kind traffic.Kind, pairs [][2]string, length time.Duration) (best []*traffic.Result, err error) {
 	most := -1.0
 	for range s.repeats() {

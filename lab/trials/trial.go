@@ -76,7 +76,7 @@ type Options struct {
 	Margin float64
 	// Command runs traffic.Agent: a program and its first arguments.
 	Command []string
-	// Progress, if not nil, hears in a few words what happens.
+	// Progress, if not nil, is told in a few words what happens.
 	Progress func(text string)
 }
 

@@ -57,7 +57,7 @@ func finish(g *Graph) (*Graph, error) {
 	return g, nil
 }
 
-// or answers value, or the default where value was left at zero.
+// or returns value, or the default where value was left at zero.
 func or[T int | int64](value, otherwise T) T {
 	if value == 0 {
 		return otherwise
@@ -76,7 +76,7 @@ func addHosts(g *Graph, groups, perGroup int) {
 	}
 }
 
-// addSwitches adds n switches of one tier and answers the node of the first.
+// addSwitches adds n switches of one tier and returns the node of the first.
 func addSwitches(g *Graph, prefix string, n, tier int) int {
 	first := len(g.Nodes)
 	for i := range n {

@@ -2,7 +2,7 @@ package topology
 
 import "fmt"
 
-// Check answers nil for a graph that can be routed and simulated, and otherwise
+// Check returns nil for a graph that can be routed and simulated, and otherwise
 // the first fault: a NodeError or LinkError that wraps one of the errors of this
 // package. A host may have several links, to one switch or to several, and two
 // hosts may be linked directly; but hosts do not forward, so every pair of hosts

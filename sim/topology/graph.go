@@ -57,7 +57,7 @@ type Graph struct {
 	GroupOf []int
 }
 
-// AddHost appends a host of the given group and answers its node number.
+// AddHost appends a host of the given group and returns its node number.
 func (g *Graph) AddHost(name string, group int) int {
 	g.Hosts = append(g.Hosts, len(g.Nodes))
 	g.GroupOf = append(g.GroupOf, group)
@@ -65,13 +65,13 @@ func (g *Graph) AddHost(name string, group int) int {
 	return len(g.Nodes) - 1
 }
 
-// AddSwitch appends a switch of the given tier and answers its node number.
+// AddSwitch appends a switch of the given tier and returns its node number.
 func (g *Graph) AddSwitch(name string, tier int) int {
 	g.Nodes = append(g.Nodes, Node{Name: name, Kind: Switch, Tier: tier})
 	return len(g.Nodes) - 1
 }
 
-// AddLink appends a link and answers its number. A link without a name is
+// AddLink appends a link and returns its number. A link without a name is
 // called after its ends, "h3-leaf0"; parallel links need names of their own,
 // because names are unique.
 func (g *Graph) AddLink(l Link) int {

@@ -8,7 +8,7 @@ type Step struct {
 }
 
 // Path follows a packet from one host to another, both given by host number.
-// Where several ports are equal, choose answers the hash that the node computes
+// Where several ports are equal, choose returns the hash that the node computes
 // for the packet, and Pick turns it into a port. The answer is nil where no path
 // exists, and from a host to itself.
 func (r *Routes) Path(from, to int, choose func(node int) uint32) []Step {
@@ -33,7 +33,7 @@ func (r *Routes) Path(from, to int, choose func(node int) uint32) []Step {
 	return steps
 }
 
-// CountPaths answers how many different shortest paths lead from one host to
+// CountPaths returns how many different shortest paths lead from one host to
 // another, both given by host number; parallel links count apart.
 func (r *Routes) CountPaths(from, to int) int {
 	if from == to {

@@ -27,7 +27,7 @@ type hostTables struct {
 // lastHop marks an entry of a row that is a place in lasts.
 const lastHop = 1 << 31
 
-// Ports answers the ports of node on shortest paths to the host of the given
+// Ports returns the ports of node on shortest paths to the host of the given
 // number, in ascending order; none where no path exists. The slice is shared and
 // must not be changed.
 //
@@ -44,7 +44,7 @@ type Table struct {
 	all *hostTables
 }
 
-// Ports answers like Routes.Ports.
+// Ports is like Routes.Ports.
 func (t Table) Ports(host int) []uint16 {
 	number := t.row[t.all.attachment[host]]
 	if number&lastHop != 0 {

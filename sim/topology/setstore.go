@@ -17,7 +17,7 @@ func newSetStore() *setStore {
 	return &setStore{sets: [][]uint16{nil}, numbers: map[string]uint32{"": 0}}
 }
 
-// number answers the number of the set that holds these ports, which the caller
+// number returns the number of the set that holds these ports, which the caller
 // gives in ascending order and keeps.
 func (s *setStore) number(ports []uint16) uint32 {
 	s.key = s.key[:0]

@@ -119,7 +119,7 @@ func (o *observer) sample() {
 	}
 }
 
-// links answers what the bottleneck of each path has done so far.
+// links returns what the bottleneck of each path has done so far.
 func (o *observer) links() (links [paths]sim.LinkResult) {
 	for p := range links {
 		if number, ok := o.run.Net.LinkNumber("tor0", fmt.Sprint("path", p+1)); ok {

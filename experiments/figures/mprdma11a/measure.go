@@ -95,7 +95,7 @@ func (c *testCase) start() (*testbed.Rig, error) {
 	return testbed.Start(scenarioFile, overrides...)
 }
 
-// measure answers the goodput of the connection. One that failed has none from
+// measure returns the goodput of the connection. One that failed has none from
 // then on, as it would have in the paper's testbed.
 func (c *testCase) measure(ctx context.Context, account *testbed.Account) (float64, error) {
 	rig, err := c.start()

@@ -17,7 +17,7 @@ import (
 // work is how a transport served a class at one load.
 type work struct{ load, carried, slowdown float64 }
 
-// served answers the loads of a transport, by what it carried.
+// served returns the loads of a transport, by what it carried.
 func (r *results) served(k carrier, c class) []work {
 	var points []work
 	for _, load := range r.loads {
@@ -28,7 +28,7 @@ func (r *results) served(k carrier, c class) []work {
 	return points
 }
 
-// slowdownAt interpolates between the loads of a transport; it answers false where
+// slowdownAt interpolates between the loads of a transport; it returns false where
 // it carried more than that at every load, or less.
 func slowdownAt(points []work, carried float64) (float64, bool) {
 	for i := 1; i < len(points); i++ {

@@ -77,7 +77,7 @@ func again(m *outoforder.Measurement) float64 {
 	return float64(m.Retransmitted) / float64(max(1, m.Packets))
 }
 
-// columns describe a measurement; numbers answers them.
+// columns describe a measurement; numbers returns them.
 var columns = []string{"normalised", "goodput_gbps", "sent_again", "timeouts", "p999"}
 
 func numbers(m *outoforder.Measurement) []float64 {

@@ -92,7 +92,7 @@ var (
 
 var errUnfinished = errors.New("the senders have not finished")
 
-// measure answers the goodput at the receiver until the last sender is done, in
+// measure returns the goodput at the receiver until the last sender is done, in
 // Gb/s.
 func (c *testCase) measure(ctx context.Context, account *testbed.Account) (float64, error) {
 	rig, err := testbed.Start(scenarioFile,

@@ -2,7 +2,7 @@ package mprdma19
 
 import "github.com/braid-rdma/braid/experiments/table"
 
-// extremes answers the lowest and the highest goodput of a method over the shares.
+// extremes returns the lowest and the highest goodput of a method over the shares.
 func (s *summary) extremes(size scale, m method, message int) (low, high float64) {
 	for i, share := range size.shares {
 		g := s.goodput(setting{m, message, share, noCap})

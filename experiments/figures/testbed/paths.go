@@ -41,5 +41,5 @@ func (r *Rig) sent() []uint64 {
 	return bytes
 }
 
-// Path answers what has been sent to a path, counted from 0, so far.
+// Path returns what has been sent to a path, counted from 0, so far.
 func (r *Rig) Path(p int) sim.LinkResult { return r.Net.Link(r.paths[p]) }

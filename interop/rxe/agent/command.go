@@ -142,7 +142,7 @@ func (c *Command) Kill() {
 	<-c.ended
 }
 
-// Run runs a command to its end and answers what it printed.
+// Run runs a command to its end and returns what it printed.
 func Run(ctx context.Context, address string, args ...string) (string, error) {
 	c, err := Start(ctx, address, args...)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Isolate runs this program once more, with further variables in its
-// environment, in a network namespace of its own, and answers that run's exit
+// environment, in a network namespace of its own, and returns that run's exit
 // status. Addresses, devices and filter rules end with the namespace, and those
 // of the host are out of its reach, as is the rest of the world.
 func Isolate(environment ...string) (status int, err error) {

@@ -35,7 +35,7 @@ type Machine struct {
 	qemu   *process
 }
 
-// Boot boots a machine and answers when commands can be run in it.
+// Boot boots a machine and returns when commands can be run in it.
 func Boot(ctx context.Context, config Config) (*Machine, error) {
 	if config.MemoryMB == 0 {
 		config.MemoryMB = 512
@@ -108,7 +108,7 @@ func (m *Machine) Start(ctx context.Context, args ...string) (*agent.Command, er
 	return agent.Start(ctx, m.agentAddress(), args...)
 }
 
-// Run runs a command in the machine and answers what it printed. Another status
+// Run runs a command in the machine and returns what it printed. Another status
 // than zero is an *agent.ExitError.
 func (m *Machine) Run(ctx context.Context, args ...string) (string, error) {
 	return agent.Run(ctx, m.agentAddress(), args...)
@@ -121,7 +121,7 @@ func (m *Machine) Console() string { return m.qemu.output.String() }
 func (m *Machine) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
-	// The connection breaks when the machine is off, so there is no answer.
+	// The connection breaks when the machine is off, so there is no reply.
 	_, _ = m.Run(ctx, "/bin/busybox", "poweroff", "-f")
 	select {
 	case <-m.qemu.ended:

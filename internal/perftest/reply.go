@@ -6,13 +6,13 @@ import (
 	"io"
 )
 
-// RequestKind is what a client wants of a server that only answers.
+// RequestKind is what a client wants of a server that only replies.
 type RequestKind uint8
 
 // The requests of a client.
 const (
-	KeysRequest   RequestKind = iota // answer with AnswerKeys
-	ReportRequest                    // answer with AnswerReport
+	KeysRequest   RequestKind = iota // reply with ReplyKeys
+	ReportRequest                    // reply with ReplyReport
 	EndRequest                       // it is done
 )
 
@@ -49,14 +49,14 @@ func (c *Conn) NextRequest() (Request, error) {
 	return Request{Kind: KeysRequest, Keys: keys}, err
 }
 
-// AnswerKeys answers a KeysRequest.
-func (c *Conn) AnswerKeys(own Keys) error {
+// ReplyKeys replies to a KeysRequest.
+func (c *Conn) ReplyKeys(own Keys) error {
 	_, err := c.conn.Write(own.append(nil))
 	return err
 }
 
-// AnswerReport answers a ReportRequest and returns the client's report.
-func (c *Conn) AnswerReport(own Report) (Report, error) {
+// ReplyReport replies to a ReportRequest and returns the client's report.
+func (c *Conn) ReplyReport(own Report) (Report, error) {
 	return c.swapReport(own, 2)
 }
 

@@ -1,0 +1,212 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/control"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+func TestBudget(t *testing.T) {
+	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	budget := newBudget(Limits{Sessions: 8, Memory: 4000})
+	enter := func(client netip.Addr, want error) *grant {
+		t.Helper()
+		g, err := budget.enter(client)
+		if !errors.Is(err, want) {
+			t.Fatalf("%v enters: %v, want %v", client, err, want)
+		}
+		return g
+	}
+	first, second := enter(a, nil), enter(a, nil)
+	enter(a, ErrBusy) // a quarter of the sessions
+	other := enter(b, nil)
+	if err := first.reserve(1001); !errors.Is(err, ErrSpec) {
+		t.Errorf("more than a client may ever have: %v, want ErrSpec", err)
+	}
+	if err := first.reserve(600); err != nil {
+		t.Error(err)
+	}
+	if err := second.reserve(600); !errors.Is(err, ErrBusy) {
+		t.Errorf("more than is left of a client's share: %v, want ErrBusy", err)
+	}
+	if err := other.reserve(1000); err != nil {
+		t.Errorf("another client: %v", err)
+	}
+	first.release()
+	if err := second.reserve(1000); err != nil {
+		t.Errorf("after a release: %v", err)
+	}
+	second.release()
+	other.release()
+	if budget.all != (usage{}) || len(budget.clients) != 0 {
+		t.Errorf("left over: %+v, %v", budget.all, budget.clients)
+	}
+}
+
+// Addresses that differ only in how they are written have one share.
+func TestBudgetKnowsAddressesByValue(t *testing.T) {
+	budget := newBudget(Limits{Sessions: 4})
+	if _, err := budget.enter(netip.MustParseAddr("192.0.2.1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := budget.enter(netip.MustParseAddr("::ffff:192.0.2.1")); !errors.Is(err, ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
+	}
+}
+
+func TestAllSharesTogetherAreBounded(t *testing.T) {
+	budget := newBudget(Limits{Sessions: 8})
+	held := 0
+	addr := netip.MustParseAddr("192.0.2.1")
+	for range 20 {
+		for range 3 {
+			if _, err := budget.enter(addr); err == nil {
+				held++
+			}
+		}
+		addr = addr.Next()
+	}
+	if held != 8 {
+		t.Errorf("%d sessions, want 8", held)
+	}
+}
+
+func TestWatchIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		activity := func() uint64 { // something arrives for a minute
+			return uint64(min(time.Since(began), time.Minute) / time.Second)
+		}
+		ctx, stop := watchIdle(t.Context(), 10*time.Second, activity)
+		defer stop()
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), ErrIdle) {
+			t.Errorf("cause %v, want ErrIdle", context.Cause(ctx))
+		}
+		if lasted := time.Since(began); lasted < 70*time.Second || lasted > 75*time.Second {
+			t.Errorf("ended after %v, want 10 s after the minute", lasted)
+		}
+	})
+}
+
+// call opens a conversation with the server, from an address of its own, and says
+// nothing.
+func (b *bench) call() (*control.Line, *verbs.Device, error) {
+	b.t.Helper()
+	d := b.network.Open()
+	b.t.Cleanup(func() { d.Close() })
+	m, err := cm.New(d, cm.Config{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { m.Close() })
+	line, err := control.Dial(b.t.Context(), m, b.client.Address, protocol)
+	if err == nil {
+		b.t.Cleanup(func() { line.Close() })
+	}
+	return line, d, err
+}
+
+// wantIdle waits for the server to end a conversation.
+func wantIdle(t *testing.T, line *control.Line) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var peer *control.PeerError
+	if err := line.Receive(ctx, msgDone, new(any)); !errors.As(err, &peer) || !strings.Contains(peer.Text, ErrIdle.Error()) {
+		t.Errorf("%v, want that the server says %q", err, ErrIdle)
+	}
+}
+
+// Clients that hold all sessions and do nothing are ended, and others served.
+func TestIdleClientsDoNotKeepOthersOut(t *testing.T) {
+	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4, Idle: time.Second} })
+	var lines []*control.Line
+	for range 4 {
+		line, _, err := b.call()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	if _, _, err := b.call(); !errors.Is(err, cm.ErrRejected) || !strings.Contains(err.Error(), "busy") {
+		t.Errorf("a fifth client: %v, want a refusal that says busy", err)
+	}
+	for _, line := range lines {
+		wantIdle(t, line)
+	}
+	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
+		t.Errorf("after idle clients were ended: %v", err)
+	}
+}
+
+// A client may also fall silent when its test has begun.
+func TestClientThatStopsInItsTest(t *testing.T) {
+	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Idle: time.Second} })
+	line, device, err := b.call()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEndpoint(device, Spec{Op: Write, Metric: Bandwidth}.WithDefaults(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	c := &connection{endpoint: e, Line: line}
+	if err := c.ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Send(t.Context(), msgGo, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantIdle(t, line)
+}
+
+func TestMemoryOfAClientIsBounded(t *testing.T) {
+	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Memory: 64 << 20} })
+	_, err := b.run(Spec{Op: Write, Metric: Bandwidth, Size: 16 << 20, Iterations: 1})
+	var peer *control.PeerError
+	if !errors.As(err, &peer) || !strings.Contains(peer.Text, "--max-memory") {
+		t.Errorf("%v, want that the server says what to do", err)
+	}
+	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Size: 1 << 20, Iterations: 1}); err != nil {
+		t.Errorf("a test within the limit: %v", err)
+	}
+}
+
+// Nothing that Check allows is refused to a client that the server is there for.
+func TestMemoryForOneClient(t *testing.T) {
+	s := Spec{Op: Write, Metric: Bandwidth, Size: MaxSize, QPs: maxRegion / MaxSize, TxDepth: 1}.WithDefaults()
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	g, err := newBudget(Limits{Sessions: 1, Memory: MemoryForOneClient}).enter(netip.IPv4Unspecified())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.reserve(s.memory()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a test costs is known before anything is allocated.
+func TestSpecMemoryIsABound(t *testing.T) {
+	for _, s := range []Spec{
+		{Op: Write, Metric: Bandwidth, Size: MaxSize},
+		{Op: Send, Metric: Bandwidth, QPs: MaxQPs, TxDepth: 8},
+		{Op: Read, Metric: Bandwidth, Size: 1, QPs: 100},
+	} {
+		s = s.WithDefaults()
+		if got, least := s.memory(), 2*int64(s.QPs)*int64(s.Size); got < least {
+			t.Errorf("%+v: %d bytes, but its messages have %d", s, got, least)
+		}
+	}
+}
