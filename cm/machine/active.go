@@ -12,7 +12,8 @@ func (m *Machine) Connect(now Time, peer netip.Addr, req mad.REQ) (mad.CommID, e
 	if len(m.conns) >= m.cfg.MaxConns {
 		return 0, ErrLimit
 	}
-	c := m.open(peer, reqSent)
+	c := m.open(now, peer, reqSent)
+	c.active, c.localQPN = true, req.QPN
 	c.tid = mad.TransactionID(m.cfg.Rand.Uint64())
 	req.LocalID, req.LocalGUID = c.local, m.cfg.GUID
 	req.RemoteTimeout, req.LocalTimeout, req.MaxCMRetries = statedTimeout, statedTimeout, statedRetries
@@ -37,6 +38,7 @@ func (m *Machine) handleREP(now Time, from netip.Addr, msg *mad.REP, tid mad.Tra
 			return
 		}
 		m.learn(c, msg.LocalID, msg.QPN)
+		m.claimQP(now, c)
 		c.tid = tid
 		m.enter(now, c, repReceived, m.cfg.AcceptTimeout)
 		m.raise(c, Event{Kind: Replied, REP: msg})

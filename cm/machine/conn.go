@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"container/list"
 	"net/netip"
 
 	"github.com/braid-rdma/braid/cm/mad"
@@ -23,17 +24,23 @@ const (
 type conn struct {
 	local, remote mad.CommID // remote is zero until it is known
 	peer          netip.Addr
+	remoteGUID    uint64 // passive: of the adapter that the REQ came from
+	localQPN      uint32
 	remoteQPN     uint32
 	tid           mad.TransactionID
 	state         state
+	active        bool   // this side asked for the connection
 	number        uint64 // counts connections, to break ties
+	started       Time
 	listener      *listener
+	element       *list.Element // in the pool, while half open
 
 	// message is what is repeated until the peer answers; nil: nothing.
 	message  []byte
 	wait     Time // the present interval of repetition
 	repeatAt Time
 	endAt    Time // when the state ends by itself
+	lastEnd  Time // the latest that MRAs can make of it
 	deadline Time // the earlier of the two
 	place    int  // in the heap of deadlines
 
@@ -41,8 +48,9 @@ type conn struct {
 	received, sent int
 	proven         bool
 
-	heard   bool // the peer has said something
-	confirm bool // both sides want the RTU acknowledged
+	heard     bool // the peer has said something
+	confirm   bool // both sides want the RTU acknowledged
+	confirmed bool // active: the peer has acknowledged it
 }
 
 // halfOpen says whether a peer's request holds the connection open.
@@ -61,8 +69,11 @@ type qpKey struct {
 }
 
 // open makes a connection under a fresh identifier.
-func (m *Machine) open(peer netip.Addr, s state) *conn {
-	c := &conn{peer: peer, state: s, number: m.opened, repeatAt: Never, endAt: Never, place: noPlace}
+func (m *Machine) open(now Time, peer netip.Addr, s state) *conn {
+	c := &conn{
+		peer: peer, state: s, number: m.opened, started: now,
+		repeatAt: Never, endAt: Never, lastEnd: Never, place: noPlace,
+	}
 	m.opened++
 	for c.local == 0 || m.conns[c.local] != nil {
 		c.local = mad.CommID(m.cfg.Rand.Uint32())
@@ -75,25 +86,56 @@ func (m *Machine) open(peer netip.Addr, s state) *conn {
 func (m *Machine) learn(c *conn, remote mad.CommID, qpn uint32) {
 	c.remote, c.remoteQPN = remote, qpn
 	m.byPeer[peerKey{c.peer, remote}] = c
-	m.byQP[qpKey{c.peer, qpn}] = c
+}
+
+// claimQP makes the connection the one that holds the peer's queue pair. A queue
+// pair has one connection (IBTA 12.9.8.3): if another held it, the peer has lost
+// that one. The peer must have shown that it wants the new one, by a cookie or
+// by its RTU; that it received our REP is not enough, because it may be about
+// to refuse what somebody else asked for in its name.
+func (m *Machine) claimQP(now Time, c *conn) {
+	k := qpKey{c.peer, c.remoteQPN}
+	if old := m.byQP[k]; old != nil && old != c {
+		m.endStale(now, old)
+	}
+	m.byQP[k] = c
+}
+
+// prove notes that the peer of a half-open connection has proven its address.
+func (m *Machine) prove(c *conn) {
+	if c.proven {
+		return
+	}
+	m.unproven.remove(c)
+	c.proven = true
+	m.proven.add(c)
+	if c.state == reqReceived {
+		c.listener.waiting++
+	}
+}
+
+// poolOf is the pool that counts a half-open connection.
+func (m *Machine) poolOf(c *conn) *pool {
+	if c.proven {
+		return &m.proven
+	}
+	return &m.unproven
 }
 
 // enter moves a connection to a state that ends by itself after some time.
 // Nothing is repeated in it unless the caller says so.
 func (m *Machine) enter(now Time, c *conn, s state, life Time) {
-	if c.halfOpen() {
-		m.halfOpen--
-	}
-	if c.state == reqReceived && c.listener != nil {
+	if c.state == reqReceived && c.proven {
 		c.listener.waiting--
 	}
+	wasHalfOpen := c.halfOpen()
 	c.state = s
-	if c.halfOpen() {
-		m.halfOpen++
+	if wasHalfOpen && !c.halfOpen() {
+		m.poolOf(c).remove(c)
 	}
-	c.message, c.repeatAt, c.endAt = nil, Never, Never
+	c.message, c.repeatAt, c.endAt, c.lastEnd = nil, Never, Never, Never
 	if life != Never {
-		c.endAt = now + life
+		c.endAt, c.lastEnd = now+life, now+life+maxDelay
 	}
 	m.schedule(c)
 }

@@ -50,23 +50,48 @@ func (m *Machine) refuse(c *conn, rej mad.REJ) {
 func (m *Machine) handleREJ(now Time, from netip.Addr, msg *mad.REJ) {
 	var c *conn
 	if msg.RemoteID == 0 {
-		// The peer gives up before it has heard of our identifier. Only a half-open
-		// connection can be ended so, because whoever says it has proven nothing.
-		c = m.byPeer[peerKey{from, msg.LocalID}]
-		if c == nil || !c.halfOpen() {
-			m.counters.Unknown++
-			return
-		}
-	} else if c = m.find(from, msg.RemoteID, msg.LocalID); c == nil {
+		c = m.findWithdrawn(from, msg)
+	} else {
+		c = m.find(from, msg.RemoteID, msg.LocalID)
+	}
+	if c == nil {
 		return
 	}
 	switch c.state {
 	case dreqSent, timeWait:
 		m.counters.Duplicates++
-	default:
-		m.raise(c, Event{Kind: Rejected, REJ: msg})
-		m.forget(now, c)
+		return
+	case reqSent:
+		if cookie, ok := cookieIn(msg); ok {
+			m.proveAddress(now, c, cookie)
+			return
+		}
+	case established:
+		// Only a peer that still waits for our RTU can give up. One that has
+		// acknowledged it, or sent its own, ends a connection by DREQ.
+		if !c.active || c.confirmed {
+			m.counters.Mismatched++
+			return
+		}
 	}
+	m.raise(c, Event{Kind: Rejected, REJ: msg})
+	m.forget(now, c)
+}
+
+// findWithdrawn is the connection that a peer gives up before it has heard of
+// our identifier. Who says so has proven nothing, so only a half-open
+// connection can be ended, and by naming the adapter that asked (IBTA 12.6.7).
+func (m *Machine) findWithdrawn(from netip.Addr, msg *mad.REJ) *conn {
+	c := m.byPeer[peerKey{from, msg.LocalID}]
+	if c == nil || !c.halfOpen() {
+		m.counters.Unknown++
+		return nil
+	}
+	if msg.Reason != mad.ReasonTimeout || msg.InfoLen < 8 || binary.BigEndian.Uint64(msg.Info[:]) != c.remoteGUID {
+		m.counters.Mismatched++
+		return nil
+	}
+	return c
 }
 
 // Disconnect ends an established connection: Closed follows. The caller sends
@@ -92,6 +117,10 @@ func (m *Machine) handleDREQ(now Time, from netip.Addr, msg *mad.DREQ, tid mad.T
 	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
 		m.emit(from, mad.Append(nil, drep, tid))
+		return
+	}
+	if msg.RemoteQPN != c.localQPN {
+		m.counters.Mismatched++
 		return
 	}
 	switch c.state {

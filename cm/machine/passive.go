@@ -16,15 +16,9 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 		m.handleAgain(c, msg, tid)
 		return
 	}
-	if old := m.byQP[qpKey{from, msg.QPN}]; old != nil {
-		// IBTA 12.9.8.3: a queue pair in use cannot ask for a connection, so the
-		// peer has lost the one that we remember.
-		m.counters.StaleRefused++
-		m.refuseStranger(from, msg, tid, mad.ReasonStale)
-		m.endStale(now, old)
-		return
-	}
 	l := m.listeners[msg.Service]
+	retry := m.cfg.SupportsRetry != nil && m.cfg.SupportsRetry(msg)
+	proven := retry && m.cookies.proves(now, from, msg, tid)
 	switch {
 	case l == nil:
 		m.refuseStranger(from, msg, tid, mad.ReasonInvalidService)
@@ -32,18 +26,48 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	case msg.Transport != mad.TransportRC:
 		m.refuseStranger(from, msg, tid, mad.ReasonInvalidTransport)
 		return
-	case l.waiting >= l.backlog || m.halfOpen >= m.cfg.MaxHalfOpen || len(m.conns) >= m.cfg.MaxConns:
+	case len(m.conns) >= m.cfg.MaxConns, proven && (l.waiting >= l.backlog || !m.proven.admits(from)):
 		m.counters.Overloaded++
 		return
+	case !proven && !m.unproven.admits(from):
+		if retry {
+			m.askForProof(now, from, msg, tid)
+			return
+		}
+		if !m.displace(now, from) {
+			m.counters.Overloaded++
+			return
+		}
 	}
-	c := m.open(from, reqReceived)
-	c.tid, c.listener, c.received = tid, l, 1
-	l.waiting++
-	m.halfOpen++
-	m.learn(c, msg.LocalID, msg.QPN)
+	m.openRequest(now, from, l, msg, tid, proven)
+}
+
+// displace makes room for an unproven request by ending the oldest one, if that
+// has had its time. Its peer is not told: in earnest, it asks again.
+func (m *Machine) displace(now Time, from netip.Addr) bool {
+	oldest := m.unproven.displaceable(now, from)
+	if oldest == nil {
+		return false
+	}
+	m.counters.Displaced++
+	m.raise(oldest, Event{Kind: TimedOut})
+	m.forget(now, oldest)
+	return true
+}
+
+// openRequest begins a connection that a peer asked for.
+func (m *Machine) openRequest(now Time, from netip.Addr, l *listener, msg *mad.REQ, tid mad.TransactionID, proven bool) {
+	c := m.open(now, from, reqReceived)
+	c.tid, c.listener, c.received, c.remoteGUID = tid, l, 1, msg.LocalGUID
 	c.endAt = now + m.cfg.AcceptTimeout
 	m.schedule(c)
-	m.raise(c, Event{Kind: Requested, REQ: msg})
+	m.unproven.add(c)
+	m.learn(c, msg.LocalID, msg.QPN)
+	if proven {
+		m.prove(c)
+		m.claimQP(now, c)
+	}
+	m.raise(c, Event{Kind: Requested, REQ: msg, Proven: proven})
 }
 
 // handleAgain answers a request that has come before as its connection stands.
@@ -79,19 +103,24 @@ func (m *Machine) Accept(now Time, id mad.CommID, rep mad.REP, confirm bool) err
 		return ErrState
 	}
 	rep.LocalID, rep.RemoteID, rep.LocalGUID = c.local, c.remote, m.cfg.GUID
-	c.confirm = confirm
+	c.localQPN, c.confirm = rep.QPN, confirm
 	m.enter(now, c, repSent, m.cfg.ReadyTimeout)
 	m.transmit(now, c, &rep)
 	return nil
 }
 
-// handleRTU takes the news that the peer is ready.
-func (m *Machine) handleRTU(now Time, c *conn, _ *mad.RTU) {
+// handleRTU takes the news that the peer is ready. If its request has lost its
+// place meanwhile the peer is told, since it believes to be connected.
+func (m *Machine) handleRTU(now Time, from netip.Addr, msg *mad.RTU, tid mad.TransactionID) {
+	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
+		rej := &mad.REJ{LocalID: msg.RemoteID, RemoteID: msg.LocalID, Subject: mad.SubjectOther, Reason: mad.ReasonInvalidCommID}
+		m.emit(from, mad.Append(nil, rej, tid))
 		return
 	}
 	if c.state == repSent {
 		m.enter(now, c, established, Never)
+		m.claimQP(now, c)
 		m.raise(c, Event{Kind: Established})
 	} else {
 		m.counters.Duplicates++

@@ -103,10 +103,15 @@ func Append(b []byte, m Message, tid TransactionID) []byte {
 	b = append(b, make([]byte, Len)...)
 	d := b[start:]
 	d[0], d[1], d[2], d[3] = baseVersion, classCM, classVersion, methodSend
-	binary.BigEndian.PutUint64(d[8:], uint64(tid))
+	SetTransactionID(d, tid)
 	binary.BigEndian.PutUint16(d[16:], uint16(m.Attribute()))
 	m.put(d[HeaderLen:])
 	return b
+}
+
+// SetTransactionID changes the transaction of a datagram.
+func SetTransactionID(datagram []byte, tid TransactionID) {
+	binary.BigEndian.PutUint64(datagram[8:], uint64(tid))
 }
 
 // word24 reads the upper 24 bits of the four bytes at b; the lowest byte
