@@ -5,11 +5,6 @@ import (
 	"net/netip"
 )
 
-// dialWindow is how many requests to one peer may be unanswered. A storm of
-// them all at once would overflow the peer's queue pair 1, and what is lost has
-// to wait for its repetition.
-const dialWindow = 256
-
 // gate lets a bounded number of requests be on their way to a peer.
 type gate struct {
 	places chan struct{}

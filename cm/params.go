@@ -45,7 +45,11 @@ func requestFor(q *verbs.QP, to netip.AddrPort, srcPort uint16, o *Options) (mad
 	}
 	header := mad.IPHeader{SrcPort: srcPort, Src: p.Addr, Dst: to.Addr()}
 	header.Append(req.PrivateData[:0])
-	return req, pack(req.PrivateData[mad.IPHeaderLen:], o.PrivateData, o.terms(&p))
+	t := o.terms(&p)
+	if t != nil {
+		t.retry = true
+	}
+	return req, pack(req.PrivateData[mad.IPHeaderLen:], o.PrivateData, t)
 }
 
 // terms are what the options let us tell a braid peer. A program of an RC queue
