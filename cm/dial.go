@@ -41,7 +41,7 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 		return nil, err
 	}
 	c := newConn(m, local, to)
-	c.qp = q
+	_ = c.adopt(q) // nobody can have ended it yet
 	err = m.command(func(core *machine.Machine, now machine.Time) (err error) {
 		if c.id, err = core.Connect(now, to.Addr(), req); err == nil {
 			m.conns[c.id] = c
@@ -64,9 +64,7 @@ func (c *Conn) await(ctx context.Context, o *Options) error {
 	case rep := <-c.replied:
 		return c.conclude(rep, o)
 	case <-c.done:
-		err := c.Err()
-		c.drop()
-		return err
+		return c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
 	case <-ctx.Done():
 		return c.abandon(c.overdue(ctx), mad.REJ{Reason: mad.ReasonTimeout})
 	}

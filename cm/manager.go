@@ -113,18 +113,19 @@ func (m *Manager) run() {
 	}
 }
 
-// turn lets the agent act, and answers for how long there is nothing to do.
+// turn lets the agent act, and returns for how long there is nothing to do.
 func (m *Manager) turn() (time.Duration, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return 0, ErrClosed
 	}
-	if _, err := m.agent.Step(); err != nil {
+	again, err := m.agent.Step()
+	if err != nil {
 		return 0, err
 	}
 	m.dispatch()
-	m.armed = m.agent.Machine().Timeout()
+	m.armed = min(again, m.agent.Machine().Timeout())
 	if m.armed == machine.Never {
 		return time.Hour, nil
 	}

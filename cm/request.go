@@ -18,9 +18,10 @@ var errPeer = errors.New("the peer's parameters do not fit")
 // Request is a peer's wish for a connection. Accept or Reject it; a request
 // that gets neither is refused after a while.
 type Request struct {
-	conn  *Conn
-	req   *mad.REQ
-	terms *terms // nil: a standard peer
+	conn   *Conn
+	req    *mad.REQ
+	terms  *terms // nil: a standard peer
+	proven bool   // the peer has proven its address
 
 	answered atomic.Bool
 }
@@ -49,8 +50,7 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 	case <-c.established:
 		return c, nil
 	case <-c.done:
-		err := c.Err()
-		c.drop()
+		err := c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
 		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	case <-ctx.Done():
 		err := c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})

@@ -47,10 +47,10 @@ const (
 	provenShare   = 16
 	unprovenShare = 2
 	// proofTime is how long an unproven request keeps its place in a full pool.
-	// Within it a peer in the same datacenter has received the REP and sent the
-	// RTU many times over. With 1024 places it also bounds the rate at which a
-	// flood makes a program create queue pairs in vain, to 4,096 a second.
-	proofTime = 250 * Millisecond
+	// Within it an honest peer has received the REP and sent the RTU, also if each
+	// was lost once. With 1024 places it bounds the rate at which a flood makes a
+	// program create queue pairs in vain, to 256 a second.
+	proofTime = 4 * Second
 	// secretPeriod is the life of a secret that cookies are made with. A cookie
 	// is good for one to two of them, longer than ConnectTimeout; a later one
 	// is refused with a fresh one.
