@@ -33,7 +33,8 @@ type conn struct {
 	number        uint64 // counts connections, to break ties
 	started       Time
 	listener      *listener
-	element       *list.Element // in the pool, while half open
+	pool          *pool         // while half open
+	element       *list.Element // in it
 
 	// message is what is repeated until the peer answers; nil: nothing.
 	message  []byte
@@ -103,35 +104,38 @@ func (m *Machine) claimQP(now Time, c *conn) {
 
 // prove notes that the peer of a half-open connection has proven its address.
 func (m *Machine) prove(c *conn) {
-	if c.proven {
+	c.proven = true
+	m.join(c, &m.proven)
+}
+
+// join lets a pool count a half-open connection.
+func (m *Machine) join(c *conn, p *pool) {
+	if c.pool == p {
 		return
 	}
-	m.unproven.remove(c)
-	c.proven = true
-	m.proven.add(c)
-	if c.state == reqReceived {
+	if c.pool != nil {
+		c.pool.remove(c)
+	}
+	c.pool = p
+	p.add(c)
+	if c.waits(m) {
 		c.listener.waiting++
 	}
 }
 
-// poolOf is the pool that counts a half-open connection.
-func (m *Machine) poolOf(c *conn) *pool {
-	if c.proven {
-		return &m.proven
-	}
-	return &m.unproven
-}
+// waits says whether a connection counts against the backlog of its listener.
+func (c *conn) waits(m *Machine) bool { return c.state == reqReceived && c.pool == &m.proven }
 
 // enter moves a connection to a state that ends by itself after some time.
 // Nothing is repeated in it unless the caller says so.
 func (m *Machine) enter(now Time, c *conn, s state, life Time) {
-	if c.state == reqReceived && c.proven {
+	if c.waits(m) {
 		c.listener.waiting--
 	}
-	wasHalfOpen := c.halfOpen()
 	c.state = s
-	if wasHalfOpen && !c.halfOpen() {
-		m.poolOf(c).remove(c)
+	if c.pool != nil && !c.halfOpen() {
+		c.pool.remove(c)
+		c.pool = nil
 	}
 	c.message, c.repeatAt, c.endAt, c.lastEnd = nil, Never, Never, Never
 	if life != Never {

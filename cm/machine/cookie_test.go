@@ -40,17 +40,68 @@ func TestCookie(t *testing.T) {
 	p.b.happened("peer is ready", Established)
 }
 
-// TestCookieIsSpared: while there is room nobody is sent a cookie, and standard
-// peers never are.
+// TestCookieIsSpared: while there is room nobody is asked for proof.
 func TestCookieIsSpared(t *testing.T) {
 	p := newPair(t)
 	p.a.connectBraid(p.b, 0x11)
 	p.b.take(p.a.sent("asks", "REQ"))
 	p.b.happened("asked", Requested)
-	p = newPair(t, noUnproven)
+	p.b.sent("no cookie")
+}
+
+// TestProbe: a standard peer without a place shows its address by the answer to
+// a DREQ for no connection, and its next request has a place.
+func TestProbe(t *testing.T) {
+	p := newPair(t, noUnproven)
 	p.a.connect(p.b, 0x11)
 	p.b.take(p.a.sent("asks", "REQ"))
-	p.b.sent("a standard peer without a place is not answered")
+	probe := p.b.sent("is probed", "DREQ")
+	p.a.take(probe)
+	p.a.happened("its request is not concerned")
+	drep := p.a.sent("exists", "DREP")
+	p.b.takeFrom(netip.MustParseAddr("10.0.0.9"), drep[0])
+	if len(p.b.m.known.until) != 0 {
+		t.Error("the answer counts from elsewhere")
+	}
+	p.b.take(drep)
+	if p.b.m.Len() != 0 {
+		t.Errorf("%d connections", p.b.m.Len())
+	}
+	p.advance(110 * Millisecond)
+	p.b.take(p.a.sent("asks again", "REQ"))
+	p.b.happened("asked", Requested)
+	if !p.b.last.Proven {
+		t.Error("the address is not proven")
+	}
+	// The request itself is not: somebody else may have sent it.
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x22}, false))
+	p.b.sent("grants", "REP")
+	p.advance(31 * Second)
+	p.b.sent("as much as an unproven peer may get", "REP", "REJ 4")
+	p.b.happened("peer died", TimedOut)
+
+	p.b.take([][]byte{mad.Append(nil, &mad.REQ{LocalID: 3, Service: service}, 1)})
+	p.b.happened("known no longer")
+	p.b.sent("is probed", "DREQ")
+}
+
+// TestKnownIsBounded: the oldest of many known addresses is forgotten.
+func TestKnownIsBounded(t *testing.T) {
+	k := knownAddrs{until: map[netip.Addr]Time{}}
+	first := netip.MustParseAddr("10.0.0.1")
+	a := first
+	for range maxKnown + 1 {
+		k.add(1, a)
+		k.add(2, a)
+		a = a.Next()
+	}
+	if k.has(3, first) || !k.has(3, first.Next()) || len(k.until) != maxKnown || len(k.order) != maxKnown {
+		t.Errorf("%d known", len(k.until))
+	}
+	k.add(3+knownTime, a)
+	if len(k.until) != 1 || len(k.order) != 1 {
+		t.Errorf("%d known after their time", len(k.until))
+	}
 }
 
 // TestCookieExpires: a cookie is good for at least one life of a secret, and
@@ -113,6 +164,7 @@ func TestDisplaced(t *testing.T) {
 	req := mad.Append(nil, &mad.REQ{LocalID: 9, Service: service, QPN: 0x33}, 1)
 	p.b.takeFrom(other, req)
 	p.b.happened("the first has its time")
+	p.b.sent("the newcomer shall show that it exists", "DREQ")
 	p.now += proofTime
 	p.b.takeFrom(other, req)
 	p.b.happened("the time is over", TimedOut, Requested)

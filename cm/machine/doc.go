@@ -38,8 +38,8 @@
 // identifier that only the REP tells (all peers, in the RTU). Until then
 //
 //   - the request has one of a few places, of which an address gets a share;
-//     when all are taken a braid peer is sent a cookie, and one of a standard
-//     peer takes the place of the oldest;
+//     when all are taken a braid peer is sent a cookie, and a standard one a
+//     probe, or the place of the oldest request that has had its time;
 //   - it is sent at most three times the bytes that were received;
 //   - no other connection ends because of it.
 //

@@ -140,8 +140,12 @@ func (m *Machine) handleDREQ(now Time, from netip.Addr, msg *mad.DREQ, tid mad.T
 	m.answer(c, drep, tid)
 }
 
-// handleDREP takes the answer to our DREQ.
-func (m *Machine) handleDREP(now Time, c *conn) {
+// handleDREP takes the answer to our DREQ, or to a probe.
+func (m *Machine) handleDREP(now Time, from netip.Addr, msg *mad.DREP, tid mad.TransactionID) {
+	if m.handleProbed(now, from, msg, tid) {
+		return
+	}
+	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
 		return
 	}

@@ -81,6 +81,7 @@ type Counters struct {
 	Mismatched   uint64 // messages that do not fit the connection they name, ignored
 	Overloaded   uint64 // requests dropped because of a limit
 	Retries      uint64 // requests refused with a cookie
+	Probes       uint64 // standard peers asked to prove their address
 	Displaced    uint64 // unproven requests that lost their place to others
 	Withheld     uint64 // messages not sent to an address that is not proven
 	StaleRefused uint64

@@ -29,7 +29,7 @@ func (m *Machine) Handle(now Time, from netip.Addr, b []byte) {
 	case *mad.DREQ:
 		m.handleDREQ(now, from, msg, tid)
 	case *mad.DREP:
-		m.handleDREP(now, m.find(from, msg.RemoteID, msg.LocalID))
+		m.handleDREP(now, from, msg, tid)
 	}
 }
 

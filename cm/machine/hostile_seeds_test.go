@@ -169,14 +169,14 @@ func newHostileWorld(t *testing.T, seed uint64, rate int) *world {
 	return w
 }
 
-// connectAmid connects some braid peers one after the other while the hostile
-// peer acts, each within a second, and returns the longest that it took. None of
-// the connections may end.
-func (w *world) connectAmid(connections int) (longest Time) {
+// connectAmid connects the honest peer some times while the hostile one acts,
+// each within a second, and returns the longest that it took. None of the
+// connections may end.
+func (w *world) connectAmid(connections int, request func(qpn uint32) mad.REQ) (longest Time) {
 	w.t.Helper()
 	for i := range connections {
 		begin := w.now
-		id, err := w.a.m.Connect(w.now, w.b.addr, braidREQ(0x100+uint32(i)))
+		id, err := w.a.m.Connect(w.now, w.b.addr, request(0x100+uint32(i)))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestSeedsHostile(t *testing.T) {
 			t.Log(names)
 			w.hostile.tick(w.now + 100*Millisecond)
 			w.run(50 * Millisecond)
-			w.connectAmid(3)
+			w.connectAmid(3, braidREQ)
 			w.recovers(3)
 		})
 	}
@@ -244,7 +244,7 @@ func TestFlood(t *testing.T) {
 				w.hostile.acts = []func(*hostilePeer){spoof.act}
 				w.hostile.tick(w.now + 600*Millisecond)
 				w.run(300 * Millisecond) // the pool of unproven requests is full
-				longest := w.connectAmid(8)
+				longest := w.connectAmid(8, braidREQ)
 				c := w.b.m.Counters()
 				t.Logf("seed %d: at most %v ms; %+v", seed, longest/Millisecond, c)
 				if c.Retries+c.Overloaded == 0 {
@@ -267,6 +267,20 @@ func TestOneAddress(t *testing.T) {
 	if most := w.b.m.proven.limit/provenShare + w.b.m.unproven.limit/unprovenShare; held < 256 || held > most {
 		t.Errorf("one address holds %d half-open connections, want at most %d", held, most)
 	}
-	w.connectAmid(8)
+	w.connectAmid(8, braidREQ)
 	w.recovers(8)
+}
+
+// TestStandardPeersAmidFlood: also who does not know cookies gets in, by the
+// first repetition of its request.
+func TestStandardPeersAmidFlood(t *testing.T) {
+	w := newHostileWorld(t, 5, 100_000)
+	w.hostile.acts = []func(*hostilePeer){hostileActs[0].act, hostileActs[1].act}
+	w.hostile.tick(w.now + 2*Second)
+	w.run(300 * Millisecond)
+	w.connectAmid(4, func(qpn uint32) mad.REQ { return mad.REQ{Service: service, QPN: qpn} })
+	if w.b.m.Counters().Probes == 0 {
+		t.Error("nobody was probed")
+	}
+	w.recovers(4)
 }

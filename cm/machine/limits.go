@@ -51,6 +51,11 @@ const (
 	// was lost once. With 1024 places it bounds the rate at which a flood makes a
 	// program create queue pairs in vain, to 256 a second.
 	proofTime = 4 * Second
+	// knownTime is how long an address stays known that has answered a probe. A
+	// standard peer repeats its REQ after what Linux makes of its own times, 6.4 s.
+	// maxKnown bounds their number; the oldest is forgotten for a new one.
+	knownTime = 30 * Second
+	maxKnown  = 1024
 	// secretPeriod is the life of a secret that cookies are made with. A cookie
 	// is good for one to two of them, longer than ConnectTimeout; a later one
 	// is refused with a fresh one.

@@ -17,6 +17,7 @@ type Machine struct {
 	proven    pool   // half-open connections, by whether the peer's address is proven
 	unproven  pool
 	cookies   cookieJar
+	known     knownAddrs // that answered a probe
 	timers    deadlines
 	outbox    fifo[datagram]
 	events    fifo[Event]
@@ -46,6 +47,7 @@ func New(cfg Config) *Machine {
 		proven:    newPool(cfg.MaxHalfOpen, provenShare),
 		unproven:  newPool(cfg.MaxUnproven, unprovenShare),
 		cookies:   newCookieJar(cfg.Rand),
+		known:     knownAddrs{until: make(map[netip.Addr]Time)},
 	}
 }
 

@@ -18,7 +18,8 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	}
 	l := m.listeners[msg.Service]
 	retry := m.cfg.SupportsRetry != nil && m.cfg.SupportsRetry(msg)
-	proven := retry && m.cookies.proves(now, from, msg, tid)
+	cookie := retry && m.cookies.proves(now, from, msg, tid)
+	proven := cookie || !retry && m.known.has(now, from)
 	switch {
 	case l == nil:
 		m.refuseStranger(from, msg, tid, mad.ReasonInvalidService)
@@ -36,10 +37,25 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 		}
 		if !m.displace(now, from) {
 			m.counters.Overloaded++
+			m.probe(now, from)
 			return
 		}
 	}
-	m.openRequest(now, from, l, msg, tid, proven)
+	c := m.open(now, from, reqReceived)
+	c.tid, c.listener, c.received, c.remoteGUID = tid, l, 1, msg.LocalGUID
+	c.endAt = now + m.cfg.AcceptTimeout
+	m.schedule(c)
+	m.learn(c, msg.LocalID, msg.QPN)
+	switch {
+	case cookie:
+		m.prove(c)
+		m.claimQP(now, c)
+	case proven:
+		m.join(c, &m.proven)
+	default:
+		m.join(c, &m.unproven)
+	}
+	m.raise(c, Event{Kind: Requested, REQ: msg, Proven: proven})
 }
 
 // displace makes room for an unproven request by ending the oldest one, if that
@@ -53,21 +69,6 @@ func (m *Machine) displace(now Time, from netip.Addr) bool {
 	m.raise(oldest, Event{Kind: TimedOut})
 	m.forget(now, oldest)
 	return true
-}
-
-// openRequest begins a connection that a peer asked for.
-func (m *Machine) openRequest(now Time, from netip.Addr, l *listener, msg *mad.REQ, tid mad.TransactionID, proven bool) {
-	c := m.open(now, from, reqReceived)
-	c.tid, c.listener, c.received, c.remoteGUID = tid, l, 1, msg.LocalGUID
-	c.endAt = now + m.cfg.AcceptTimeout
-	m.schedule(c)
-	m.unproven.add(c)
-	m.learn(c, msg.LocalID, msg.QPN)
-	if proven {
-		m.prove(c)
-		m.claimQP(now, c)
-	}
-	m.raise(c, Event{Kind: Requested, REQ: msg, Proven: proven})
 }
 
 // handleAgain answers a request that has come before as its connection stands.
