@@ -239,19 +239,17 @@ func TestSeedsHostile(t *testing.T) {
 func TestFlood(t *testing.T) {
 	for i, spoof := range hostileActs[:4] {
 		t.Run(spoof.name, func(t *testing.T) {
-			for seed := range uint64(3) {
-				w := newHostileWorld(t, seed*8+uint64(i), 100_000)
-				w.hostile.acts = []func(*hostilePeer){spoof.act}
-				w.hostile.tick(w.now + 600*Millisecond)
-				w.run(300 * Millisecond) // the pool of unproven requests is full
-				longest := w.connectAmid(8, braidREQ)
-				c := w.b.m.Counters()
-				t.Logf("seed %d: at most %v ms; %+v", seed, longest/Millisecond, c)
-				if c.Retries+c.Overloaded == 0 {
-					t.Error("the flood reaches no limit")
-				}
-				w.recovers(8)
+			w := newHostileWorld(t, uint64(i), 100_000)
+			w.hostile.acts = []func(*hostilePeer){spoof.act}
+			w.hostile.tick(w.now + 250*Millisecond)
+			w.run(50 * Millisecond) // the pool of unproven requests is full
+			longest := w.connectAmid(8, braidREQ)
+			c := w.b.m.Counters()
+			t.Logf("at most %d ms; %+v", longest/Millisecond, c)
+			if c.Retries+c.Overloaded == 0 {
+				t.Error("the flood reaches no limit")
 			}
+			w.recovers(8)
 		})
 	}
 }
@@ -261,8 +259,8 @@ func TestFlood(t *testing.T) {
 func TestOneAddress(t *testing.T) {
 	w := newHostileWorld(t, 1, 20_000)
 	w.hostile.acts = []func(*hostilePeer){func(h *hostilePeer) { h.sendREQ(h.addr, true, 0) }}
-	w.hostile.tick(w.now + 2*Second)
-	w.run(Second)
+	w.hostile.tick(w.now + 200*Millisecond)
+	w.run(100 * Millisecond)
 	held := w.b.m.HalfOpen()
 	if most := w.b.m.proven.limit/provenShare + w.b.m.unproven.limit/unprovenShare; held < 256 || held > most {
 		t.Errorf("one address holds %d half-open connections, want at most %d", held, most)
@@ -276,8 +274,8 @@ func TestOneAddress(t *testing.T) {
 func TestStandardPeersAmidFlood(t *testing.T) {
 	w := newHostileWorld(t, 5, 100_000)
 	w.hostile.acts = []func(*hostilePeer){hostileActs[0].act, hostileActs[1].act}
-	w.hostile.tick(w.now + 2*Second)
-	w.run(300 * Millisecond)
+	w.hostile.tick(w.now + Second)
+	w.run(50 * Millisecond)
 	w.connectAmid(4, func(qpn uint32) mad.REQ { return mad.REQ{Service: service, QPN: qpn} })
 	if w.b.m.Counters().Probes == 0 {
 		t.Error("nobody was probed")
