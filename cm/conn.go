@@ -25,9 +25,9 @@ type Conn struct {
 	private       []byte    // of the peer's program
 	listener      *Listener // under the manager's lock: it has the connection, not the program
 
-	replied     chan *mad.REP // the active side's answer
-	established chan struct{} // closed when the passive side may send
-	parted      chan struct{} // closed when the farewell is through
+	replied      chan *mad.REP // the active side's answer
+	established  chan struct{} // closed when the passive side may send
+	disconnected chan struct{} // closed when the peer has answered the DREQ
 
 	mu      sync.Mutex
 	qp      *verbs.QP
@@ -40,7 +40,7 @@ func newConn(m *Manager, local, remote netip.AddrPort) *Conn {
 	return &Conn{
 		manager: m, local: local, remote: remote,
 		replied: make(chan *mad.REP, 1), established: make(chan struct{}),
-		parted: make(chan struct{}), done: make(chan struct{}),
+		disconnected: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -88,7 +88,7 @@ func (c *Conn) Close() error {
 			timer := time.NewTimer(closeWait)
 			defer timer.Stop()
 			select {
-			case <-c.parted:
+			case <-c.disconnected:
 			case <-timer.C:
 			case <-c.manager.stop:
 			}
@@ -111,7 +111,7 @@ func (c *Conn) closeQP() {
 }
 
 // abandon ends a handshake that failed on this side for a reason, and tells the
-// peer. It answers the reason, or what the peer gave as its own if it was
+// peer. It returns the reason, or what the peer gave as its own if it was
 // faster.
 func (c *Conn) abandon(reason error, rej mad.REJ) error {
 	_ = c.manager.command(func(core *machine.Machine, now machine.Time) error {
@@ -127,8 +127,8 @@ func (c *Conn) abandon(reason error, rej mad.REJ) error {
 	return c.Err()
 }
 
-// hear takes an event of the machine; the manager's lock is held.
-func (c *Conn) hear(e *machine.Event) {
+// handleEvent takes an event of the machine; the manager's lock is held.
+func (c *Conn) handleEvent(e *machine.Event) {
 	switch e.Kind {
 	case machine.Replied:
 		c.replied <- e.REP // the machine raises it once, and there is room for it
@@ -140,14 +140,14 @@ func (c *Conn) hear(e *machine.Event) {
 	case machine.Rejected:
 		c.finish(newRejectError(e.REJ))
 	case machine.TimedOut:
-		c.finish(silence(e.Heard))
+		c.finish(noAnswer(e.Responded))
 	case machine.Disconnected:
 		if e.Stale {
 			c.finish(fmt.Errorf("%w: it has started anew", ErrPeerClosed))
 		}
 		c.finish(ErrPeerClosed)
 	case machine.Closed:
-		close(c.parted)
+		close(c.disconnected)
 	}
 	if e.Kind < machine.Rejected {
 		return
@@ -158,9 +158,9 @@ func (c *Conn) hear(e *machine.Event) {
 	}
 }
 
-// silence is what it means when the time is over.
-func silence(heard bool) error {
-	if heard {
+// noAnswer is what it means when the time is over.
+func noAnswer(responded bool) error {
+	if responded {
 		return ErrTimeout
 	}
 	return ErrUnreachable
@@ -211,15 +211,15 @@ func (c *Conn) adopt(q *verbs.QP) error {
 	return nil
 }
 
-// overdue is the error of a handshake whose context has ended.
-func (c *Conn) overdue(ctx context.Context) error {
+// timeoutError is the error of a handshake whose context has ended.
+func (c *Conn) timeoutError(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
 	c.manager.mu.Lock()
-	heard := c.manager.agent.Machine().Heard(c.id)
+	responded := c.manager.agent.Machine().Responded(c.id)
 	c.manager.mu.Unlock()
-	return fmt.Errorf("%w: %w", silence(heard), ctx.Err())
+	return fmt.Errorf("%w: %w", noAnswer(responded), ctx.Err())
 }
 
 // forget takes a connection off the list of those that hear of events.

@@ -49,7 +49,7 @@ type conn struct {
 	received, sent int
 	proven         bool
 
-	heard     bool // the peer has said something
+	responded bool // the peer has said something
 	confirm   bool // both sides want the RTU acknowledged
 	confirmed bool // active: the peer has acknowledged it
 }
@@ -83,8 +83,8 @@ func (m *Machine) open(now Time, peer netip.Addr, s state) *conn {
 	return c
 }
 
-// learn notes the peer's identifier and queue pair.
-func (m *Machine) learn(c *conn, remote mad.CommID, qpn uint32) {
+// setRemote notes the peer's identifier and queue pair.
+func (m *Machine) setRemote(c *conn, remote mad.CommID, qpn uint32) {
 	c.remote, c.remoteQPN = remote, qpn
 	m.byPeer[peerKey{c.peer, remote}] = c
 }
@@ -144,8 +144,8 @@ func (m *Machine) enter(now Time, c *conn, s state, life Time) {
 	m.schedule(c)
 }
 
-// forget ends a connection without a trace.
-func (m *Machine) forget(now Time, c *conn) {
+// remove ends a connection without a trace.
+func (m *Machine) remove(now Time, c *conn) {
 	m.enter(now, c, timeWait, Never)
 	delete(m.conns, c.local)
 	if k := (peerKey{c.peer, c.remote}); m.byPeer[k] == c {
@@ -161,8 +161,8 @@ func (m *Machine) releaseQP(c *conn) {
 	}
 }
 
-// finish ends a connection in good order.
-func (m *Machine) finish(now Time, c *conn) {
+// enterTimeWait ends a connection in good order.
+func (m *Machine) enterTimeWait(now Time, c *conn) {
 	m.enter(now, c, timeWait, m.cfg.TimeWait)
 }
 
@@ -170,7 +170,7 @@ func (m *Machine) finish(now Time, c *conn) {
 func (m *Machine) transmit(now Time, c *conn, msg mad.Message) {
 	c.message, c.wait = mad.Append(nil, msg, c.tid), m.cfg.FirstRetry
 	m.send(c, c.message)
-	m.waitForAnswer(now, c)
+	m.scheduleRepeat(now, c)
 }
 
 // resend sends the connection's message once more. One answer to an unproven
@@ -184,8 +184,8 @@ func (m *Machine) resend(c *conn) {
 	m.send(c, c.message)
 }
 
-// answer sends a message that is not repeated.
-func (m *Machine) answer(c *conn, msg mad.Message, tid mad.TransactionID) {
+// sendOnce sends a message that is not repeated.
+func (m *Machine) sendOnce(c *conn, msg mad.Message, tid mad.TransactionID) {
 	m.send(c, mad.Append(nil, msg, tid))
 }
 

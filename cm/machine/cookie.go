@@ -116,5 +116,5 @@ func (m *Machine) proveAddress(now Time, c *conn, cookie mad.TransactionID) {
 	mad.SetTransactionID(c.message, cookie)
 	c.wait = m.cfg.FirstRetry
 	m.send(c, c.message)
-	m.waitForAnswer(now, c)
+	m.scheduleRepeat(now, c)
 }

@@ -17,15 +17,15 @@ func (m *Machine) Reject(now Time, id mad.CommID, rej mad.REJ) error {
 	}
 	switch c.state {
 	case reqSent, repReceived, reqReceived, repSent:
-		m.refuse(c, rej)
-		m.forget(now, c)
+		m.sendREJ(c, rej)
+		m.remove(now, c)
 		return nil
 	}
 	return ErrState
 }
 
-// refuse sends a REJ of what the peer sent last.
-func (m *Machine) refuse(c *conn, rej mad.REJ) {
+// sendREJ sends a REJ of what the peer sent last.
+func (m *Machine) sendREJ(c *conn, rej mad.REJ) {
 	rej.LocalID, rej.RemoteID = c.local, c.remote
 	switch c.state {
 	case reqReceived:
@@ -43,7 +43,7 @@ func (m *Machine) refuse(c *conn, rej mad.REJ) {
 	default:
 		rej.Subject = mad.SubjectOther
 	}
-	m.answer(c, &rej, c.tid)
+	m.sendOnce(c, &rej, c.tid)
 }
 
 // handleREJ takes a refusal.
@@ -75,7 +75,7 @@ func (m *Machine) handleREJ(now Time, from netip.Addr, msg *mad.REJ) {
 		}
 	}
 	m.raise(c, Event{Kind: Rejected, REJ: msg})
-	m.forget(now, c)
+	m.remove(now, c)
 }
 
 // findWithdrawn is the connection that a peer gives up before it has heard of
@@ -127,17 +127,17 @@ func (m *Machine) handleDREQ(now Time, from netip.Addr, msg *mad.DREQ, tid mad.T
 	case repSent, established, repReceived:
 		// In repSent the RTU was lost, and the peer is through already.
 		m.raise(c, Event{Kind: Disconnected})
-		m.finish(now, c)
+		m.enterTimeWait(now, c)
 	case dreqSent:
 		// Both sides disconnect at once: each answers the other.
 		m.raise(c, Event{Kind: Closed})
-		m.finish(now, c)
+		m.enterTimeWait(now, c)
 	case timeWait:
 		m.counters.Duplicates++
 	default:
 		return
 	}
-	m.answer(c, drep, tid)
+	m.sendOnce(c, drep, tid)
 }
 
 // handleDREP takes the answer to our DREQ, or to a probe.
@@ -154,7 +154,7 @@ func (m *Machine) handleDREP(now Time, from netip.Addr, msg *mad.DREP, tid mad.T
 		return
 	}
 	m.raise(c, Event{Kind: Closed})
-	m.finish(now, c)
+	m.enterTimeWait(now, c)
 }
 
 // endStale ends a connection that the peer has forgotten.
@@ -167,6 +167,6 @@ func (m *Machine) endStale(now Time, c *conn) {
 	default:
 		m.raise(c, Event{Kind: Disconnected, Stale: true})
 	}
-	m.finish(now, c)
+	m.enterTimeWait(now, c)
 	m.releaseQP(c)
 }

@@ -51,8 +51,8 @@ type Event struct {
 	REJ  *mad.REJ // Rejected
 	// Proven tells of Requested that the peer has proven its address.
 	Proven bool
-	// Heard tells of a TimedOut whether the peer has said anything at all.
-	Heard bool
+	// Responded tells of a TimedOut whether the peer has said anything at all.
+	Responded bool
 	// Stale tells of Disconnected that the peer has forgotten the connection:
 	// it uses the same queue pair for another one.
 	Stale bool

@@ -42,7 +42,7 @@ func (m *Machine) find(from netip.Addr, ours, theirs mad.CommID) *conn {
 		m.counters.Unknown++
 		return nil
 	}
-	c.heard = true
+	c.responded = true
 	if c.halfOpen() {
 		m.prove(c)
 	}
@@ -73,16 +73,16 @@ func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 func (m *Machine) expire(now Time, c *conn) {
 	switch c.state {
 	case reqSent, repReceived, reqReceived, repSent:
-		m.refuse(c, mad.REJ{Reason: mad.ReasonTimeout})
-		m.raise(c, Event{Kind: TimedOut, Heard: c.heard})
-		m.forget(now, c)
+		m.sendREJ(c, mad.REJ{Reason: mad.ReasonTimeout})
+		m.raise(c, Event{Kind: TimedOut, Responded: c.responded})
+		m.remove(now, c)
 	case established:
 		// The peer has not acknowledged the RTU; if it needs it, it will say so.
 		m.enter(now, c, established, Never)
 	case dreqSent:
 		m.raise(c, Event{Kind: Closed})
-		m.finish(now, c)
+		m.enterTimeWait(now, c)
 	case timeWait:
-		m.forget(now, c)
+		m.remove(now, c)
 	}
 }

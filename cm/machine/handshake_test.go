@@ -195,7 +195,7 @@ func TestDelay(t *testing.T) {
 	req := p.a.sent("asks", "REQ")
 	p.b.take(req)
 	p.b.take(req)
-	p.a.take(p.b.sent("asks for patience", "MRA 0"))
+	p.a.take(p.b.sent("asks for more time", "MRA 0"))
 	p.advance(Second)
 	p.a.sent("is patient")
 	p.advance(Second / 5)
@@ -206,7 +206,7 @@ func TestDelay(t *testing.T) {
 	p.a.happened("granted", Replied)
 }
 
-// TestDelayIsBounded: a peer that asks for patience again and again is given up
+// TestDelayIsBounded: a peer that asks for more time again and again is given up
 // in the end, by either side.
 func TestDelayIsBounded(t *testing.T) {
 	p := newPair(t)

@@ -33,7 +33,7 @@ func TestStrangers(t *testing.T) {
 		{"refusal by a peer that has sent its RTU", p.a.addr, &mad.REJ{LocalID: a, RemoteID: b, Subject: mad.SubjectOther, Reason: mad.ReasonTimeout}, ""},
 		{"reply that nobody asked for", p.a.addr, &mad.REP{LocalID: a, RemoteID: b + 1}, "REJ 6"},
 		{"ready from elsewhere", stranger, &mad.RTU{LocalID: a, RemoteID: b}, "REJ 6"},
-		{"patience from elsewhere", stranger, &mad.MRA{LocalID: a, RemoteID: b}, ""},
+		{"delay from elsewhere", stranger, &mad.MRA{LocalID: a, RemoteID: b}, ""},
 		{"answer to no farewell", p.a.addr, &mad.DREP{LocalID: a, RemoteID: b}, ""},
 	}
 	for _, test := range tests {

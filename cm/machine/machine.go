@@ -84,10 +84,10 @@ func (m *Machine) Len() int { return len(m.conns) }
 // established.
 func (m *Machine) HalfOpen() int { return m.proven.len() + m.unproven.len() }
 
-// Heard says whether the peer of a connection has said anything yet.
-func (m *Machine) Heard(id mad.CommID) bool {
+// Responded says whether the peer of a connection has said anything yet.
+func (m *Machine) Responded(id mad.CommID) bool {
 	c := m.conns[id]
-	return c != nil && c.heard
+	return c != nil && c.responded
 }
 
 func (m *Machine) emit(to netip.Addr, b []byte) {

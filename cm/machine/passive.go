@@ -6,14 +6,14 @@ import (
 	"github.com/braid-rdma/braid/cm/mad"
 )
 
-// patience is the time that we ask for when the program has not answered yet:
+// mraTimeout is the time that we ask for when the program has not answered yet:
 // 1.07 s. A peer asks again afterwards, and is put off again.
-const patience mad.Interval = 18
+const mraTimeout mad.Interval = 18
 
 // handleREQ takes a peer's request for a connection.
 func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.TransactionID) {
 	if c := m.byPeer[peerKey{from, msg.LocalID}]; c != nil {
-		m.handleAgain(c, msg, tid)
+		m.handleDuplicateREQ(c, msg, tid)
 		return
 	}
 	l := m.listeners[msg.Service]
@@ -22,10 +22,10 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	proven := cookie || !retry && m.known.has(now, from)
 	switch {
 	case l == nil:
-		m.refuseStranger(from, msg, tid, mad.ReasonInvalidService)
+		m.rejectREQ(from, msg, tid, mad.ReasonInvalidService)
 		return
 	case msg.Transport != mad.TransportRC:
-		m.refuseStranger(from, msg, tid, mad.ReasonInvalidTransport)
+		m.rejectREQ(from, msg, tid, mad.ReasonInvalidTransport)
 		return
 	case len(m.conns) >= m.cfg.MaxConns, proven && (l.waiting >= l.backlog || !m.proven.admits(from)):
 		m.counters.Overloaded++
@@ -45,7 +45,7 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	c.tid, c.listener, c.received, c.remoteGUID = tid, l, 1, msg.LocalGUID
 	c.endAt = now + m.cfg.AcceptTimeout
 	m.schedule(c)
-	m.learn(c, msg.LocalID, msg.QPN)
+	m.setRemote(c, msg.LocalID, msg.QPN)
 	switch {
 	case cookie:
 		m.prove(c)
@@ -67,27 +67,27 @@ func (m *Machine) displace(now Time, from netip.Addr) bool {
 	}
 	m.counters.Displaced++
 	m.raise(oldest, Event{Kind: TimedOut})
-	m.forget(now, oldest)
+	m.remove(now, oldest)
 	return true
 }
 
-// handleAgain answers a request that has come before as its connection stands.
-func (m *Machine) handleAgain(c *conn, msg *mad.REQ, tid mad.TransactionID) {
+// handleDuplicateREQ answers a request that has come before as its connection stands.
+func (m *Machine) handleDuplicateREQ(c *conn, msg *mad.REQ, tid mad.TransactionID) {
 	m.counters.Duplicates++
 	c.received++
 	switch c.state {
 	case reqReceived:
-		m.answer(c, m.delay(c, mad.SubjectREQ), tid)
+		m.sendOnce(c, m.mraFor(c, mad.SubjectREQ), tid)
 	case repSent:
 		m.resend(c)
 	case timeWait:
-		m.refuseStranger(c.peer, msg, tid, mad.ReasonStale)
+		m.rejectREQ(c.peer, msg, tid, mad.ReasonStale)
 	}
 }
 
-// refuseStranger answers a request that makes no connection: one datagram for
+// rejectREQ answers a request that makes no connection: one datagram for
 // one.
-func (m *Machine) refuseStranger(to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
+func (m *Machine) rejectREQ(to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
 	rej := &mad.REJ{RemoteID: msg.LocalID, Subject: mad.SubjectREQ, Reason: reason}
 	m.emit(to, mad.Append(nil, rej, tid))
 }
@@ -127,6 +127,6 @@ func (m *Machine) handleRTU(now Time, from netip.Addr, msg *mad.RTU, tid mad.Tra
 		m.counters.Duplicates++
 	}
 	if c.state == established && c.confirm {
-		m.answer(c, &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: mad.SubjectOther}, c.tid)
+		m.sendOnce(c, &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: mad.SubjectOther}, c.tid)
 	}
 }

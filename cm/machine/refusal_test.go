@@ -105,8 +105,8 @@ func TestSilentPeer(t *testing.T) {
 		}
 	}
 	p.a.happened("nobody is there", TimedOut)
-	if p.a.last.Heard {
-		t.Error("claims to have heard of a peer that is silent")
+	if p.a.last.Responded {
+		t.Error("claims that a silent peer has responded")
 	}
 	p.empty()
 }
@@ -215,14 +215,14 @@ func TestLimits(t *testing.T) {
 		e, _ := p.b.m.PollEvent()
 		ids = append(ids, e.ID)
 	}
-	p.b.happened("four are heard")
+	p.b.happened("four are taken")
 	p.b.sent("the fifth is not answered")
 	p.must(p.b.m.Reject(p.now, ids[0], mad.REJ{Reason: mad.ReasonNoResources}))
 	p.a.take(p.b.sent("room for one", "REJ 3"))
 	p.a.happened("refused", Rejected)
 	p.advance(110 * Millisecond)
 	p.b.take(p.a.sent("the others ask again", "REQ", "REQ", "REQ", "REQ"))
-	p.b.happened("the fifth is heard", Requested)
+	p.b.happened("the fifth is taken", Requested)
 	if got := p.b.m.Counters().Overloaded; got != 1 {
 		t.Errorf("%d requests dropped", got)
 	}
