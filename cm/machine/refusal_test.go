@@ -82,6 +82,14 @@ func TestWithdrawal(t *testing.T) {
 	id = p.a.connect(p.b, 0x11)
 	p.b.take(p.a.sent("asks", "REQ"))
 	p.b.happened("asked", Requested)
+	for _, forged := range []mad.REJ{
+		{LocalID: id, Reason: mad.ReasonTimeout, InfoLen: 8, Info: [72]byte{7: 99}},
+		{LocalID: id, Reason: mad.ReasonTimeout},
+		{LocalID: id, Reason: mad.ReasonConsumer, InfoLen: 8, Info: [72]byte{7: 1}},
+	} {
+		p.b.takeFrom(p.a.addr, mad.Append(nil, &forged, 1))
+		p.b.happened("not the words of the adapter that asked")
+	}
 	p.must(p.a.m.Reject(p.now, id, mad.REJ{}))
 	p.b.take(p.a.sent("withdraws", "REJ 4"))
 	p.b.happened("withdrawn", Rejected)
