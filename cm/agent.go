@@ -11,21 +11,12 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-const (
-	// agentReceives is how many datagrams may arrive before the agent has run.
-	// More are lost, and repeated by their senders.
-	agentReceives = 2048
-	// agentSends is how many datagrams may wait for the engine.
-	agentSends = 256
-	// agentSlot is the room for a datagram behind its route header.
-	agentSlot = verbs.GRHLength + mad.Len
-	// maxHandles bounds the address handles that are kept for peers.
-	maxHandles = 4096
-)
+// agentSlot is the room for a datagram behind its route header.
+const agentSlot = verbs.GRHLength + mad.Len
 
 // Agent drives a machine on queue pair 1 of a device. It has no thread and no
 // lock of its own: the caller runs Step when Notify says so or the time that
-// Step answers has come, gives commands to Machine, and takes events from it.
+// Step returned has come, gives commands to Machine, and takes events from it.
 // After a command, Flush sends what it led to.
 //
 // Programs use a Manager; an Agent suits simulations, in which everything
@@ -38,19 +29,32 @@ type Agent struct {
 	buffer  *verbs.MR
 	machine *machine.Machine
 	handles map[netip.Addr]verbs.AH
-	found   [64]verbs.Completion
 	dropped uint64
+
+	// A batch on its way in, and one on its way out.
+	completions [stepDatagrams]verbs.Completion
+	sources     [stepDatagrams]netip.Addr
+	senders     map[netip.Addr]verbs.AH // of the datagrams of this batch
+	recvs       []verbs.RecvWR
+	sends       []verbs.SendWR
+	sges        [agentReceives]verbs.SGE
 }
 
 // NewAgent takes queue pair 1 of the device. Of cfg the identity and the
 // source of randomness are filled in from the device where they are left out.
 func NewAgent(d *verbs.Device, cfg machine.Config) (*Agent, error) {
-	a := &Agent{device: d, handles: make(map[netip.Addr]verbs.AH)}
+	a := &Agent{
+		device: d, handles: make(map[netip.Addr]verbs.AH), senders: make(map[netip.Addr]verbs.AH),
+		sends: make([]verbs.SendWR, 0, agentSends),
+	}
 	if cfg.GUID == 0 {
 		cfg.GUID = guidOf(d.Query().Local)
 	}
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewChaCha8(seedOf(d.Engine())))
+	}
+	if cfg.SupportsRetry == nil {
+		cfg.SupportsRetry = supportsRetry
 	}
 	a.machine = machine.New(cfg)
 	if err := a.open(); err != nil {
@@ -88,18 +92,18 @@ func (a *Agent) open() (err error) {
 		return err
 	}
 	for slot := range agentReceives {
-		if err := a.offer(slot); err != nil {
+		wr := a.recvOf(slot)
+		if err := a.qp.PostRecv(&wr); err != nil {
 			return err
 		}
 	}
 	return a.qp.Activate(mad.QKey)
 }
 
-// offer lets a slot of the buffer take the next datagram.
-func (a *Agent) offer(slot int) error {
-	return a.qp.PostRecv(&verbs.RecvWR{
-		ID: uint64(slot), SGEs: []verbs.SGE{{MR: a.buffer, Offset: slot * agentSlot, Length: agentSlot}},
-	})
+// recvOf is the request that lets a slot of the buffer take a datagram.
+func (a *Agent) recvOf(slot int) verbs.RecvWR {
+	a.sges[slot] = verbs.SGE{MR: a.buffer, Offset: slot * agentSlot, Length: agentSlot}
+	return verbs.RecvWR{ID: uint64(slot), SGEs: a.sges[slot : slot+1]}
 }
 
 // Machine is the machine that the agent drives.
@@ -114,73 +118,108 @@ func (a *Agent) Notify() <-chan struct{} { return a.cq.Notify() }
 // Dropped is the number of datagrams that could not be sent.
 func (a *Agent) Dropped() uint64 { return a.dropped }
 
-// Step takes what has arrived, does what is due, and sends. It answers when it
-// wants to run again. The error tells that the device was closed.
+// Step takes a bounded number of the datagrams that have arrived, does what is
+// due, and sends. It returns when it wants to run again: at once, if there are
+// more. The error tells that the device was closed.
 func (a *Agent) Step() (machine.Time, error) {
-	for a.cq.Ready() {
-		n, err := a.cq.Poll(a.found[:])
+	if a.cq.Ready() {
+		n, err := a.cq.Poll(a.completions[:])
+		if err == nil {
+			err = a.handle(a.completions[:n])
+		}
 		if err != nil {
 			return machine.Never, err
-		}
-		for i := range n {
-			if err := a.take(&a.found[i]); err != nil {
-				return machine.Never, err
-			}
 		}
 	}
 	a.machine.HandleTimeout(a.Now())
 	a.Flush()
+	if a.cq.Ready() {
+		return a.Now(), nil
+	}
 	return a.machine.Timeout(), nil
 }
 
-// take gives a datagram to the machine and its room back to the queue pair.
-func (a *Agent) take(c *verbs.Completion) error {
-	if c.Op != verbs.OpRecv {
-		return nil
+// handle gives datagrams to the machine, sends what it has to say to them, and
+// gives their room back to the queue pair. It does so for a batch, because the
+// device's lock is busy when many arrive.
+func (a *Agent) handle(completions []verbs.Completion) error {
+	a.pd.SourcesOf(completions, a.sources[:])
+	now := a.Now()
+	for i := range completions {
+		c := &completions[i]
+		if c.Op != verbs.OpRecv {
+			continue
+		}
+		if err := c.Err(); err != nil {
+			return err // flushed: the queue pair is closed
+		}
+		slot := int(c.WRID)
+		// Managers speak from queue pair 1 to queue pair 1.
+		if from := a.sources[i].Unmap(); from.IsValid() && c.SrcQP == mad.QPN {
+			a.senders[from] = c.Source
+			start := slot * agentSlot
+			a.machine.Handle(now, from, a.buffer.Bytes()[start+verbs.GRHLength:start+int(c.Bytes)])
+		}
+		a.recvs = append(a.recvs, a.recvOf(slot))
 	}
-	if err := c.Err(); err != nil {
-		return err // flushed: the queue pair is closed
-	}
-	slot := int(c.WRID)
-	// Managers speak from queue pair 1 to queue pair 1.
-	if from, err := a.pd.AddrOf(c.Source); err == nil && c.SrcQP == mad.QPN {
-		start := slot * agentSlot
-		a.machine.Handle(a.Now(), from.Unmap(), a.buffer.Bytes()[start+verbs.GRHLength:start+int(c.Bytes)])
-	}
-	return a.offer(slot)
+	a.Flush()
+	clear(a.senders)
+	_, err := a.qp.PostRecvs(a.recvs)
+	a.recvs = a.recvs[:0]
+	return err
 }
 
-// Flush sends what the machine has to say. What cannot be sent counts as lost,
-// as on any network; the machine will repeat it.
+// Flush sends what the machine has to say, in batches. What cannot be sent
+// counts as lost, as on any network; the machine will repeat it.
 func (a *Agent) Flush() {
 	for {
 		to, b, ok := a.machine.PollSend()
 		if !ok {
+			break
+		}
+		a.send(to, b)
+	}
+	a.postSends()
+}
+
+// send adds a datagram to the batch.
+func (a *Agent) send(to netip.Addr, b []byte) {
+	h, ok := a.senders[to]
+	if !ok {
+		var err error
+		if h, err = a.addressHandle(to); err != nil {
+			a.dropped++
 			return
 		}
-		if a.send(to, b) != nil {
+	}
+	a.sends = append(a.sends, verbs.SendWR{
+		Op: verbs.OpSend, Inline: b, AH: h, RemoteQPN: mad.QPN, RemoteQKey: mad.QKey,
+	})
+	if len(a.sends) == cap(a.sends) {
+		a.postSends()
+	}
+}
+
+func (a *Agent) postSends() {
+	for rest := a.sends; len(rest) > 0; {
+		posted, err := a.qp.PostSends(rest)
+		if rest = rest[posted:]; err != nil {
+			rest = rest[1:]
 			a.dropped++
 		}
 	}
+	clear(a.sends)
+	a.sends = a.sends[:0]
 }
 
-func (a *Agent) send(to netip.Addr, b []byte) error {
-	h, err := a.handle(to)
-	if err != nil {
-		return err
-	}
-	return a.qp.PostSend(&verbs.SendWR{
-		Op: verbs.OpSend, Inline: b, AH: h, RemoteQPN: mad.QPN, RemoteQKey: mad.QKey,
-	})
-}
-
-// handle is the address handle of a peer. When there are too many, all are
+// addressHandle is the address handle of a peer. When there are too many, all are
 // forgotten: those that are needed come back at once.
-func (a *Agent) handle(to netip.Addr) (verbs.AH, error) {
+func (a *Agent) addressHandle(to netip.Addr) (verbs.AH, error) {
 	if h, ok := a.handles[to]; ok {
 		return h, nil
 	}
 	if len(a.handles) >= maxHandles {
+		a.postSends() // they need their handles
 		for _, h := range a.handles {
 			a.pd.DestroyAH(h)
 		}

@@ -15,16 +15,19 @@ import (
 
 // Conn is a connection: a queue pair in state RTS, and the conversation that
 // set it up and will end it. When it has ended, for whatever reason, the queue
-// pair is in the error state, so that all that is outstanding completes.
+// pair is in the error state, so that all that is outstanding completes; and
+// when the queue pair fails, the connection has ended. A peer that is gone is
+// noticed although nothing is sent: see verbs.ConnOptions.Keepalive.
 type Conn struct {
 	manager       *Manager
 	id            mad.CommID // under the manager's lock until the handshake is done
 	local, remote netip.AddrPort
-	private       []byte // of the peer's program
+	private       []byte    // of the peer's program
+	listener      *Listener // under the manager's lock: it has the connection, not the program
 
-	replied     chan *mad.REP // the active side's answer
-	established chan struct{} // closed when the passive side may send
-	parted      chan struct{} // closed when the farewell is through
+	replied      chan *mad.REP // the active side's answer
+	established  chan struct{} // closed when the passive side may send
+	disconnected chan struct{} // closed when the peer has answered the DREQ
 
 	mu      sync.Mutex
 	qp      *verbs.QP
@@ -37,7 +40,7 @@ func newConn(m *Manager, local, remote netip.AddrPort) *Conn {
 	return &Conn{
 		manager: m, local: local, remote: remote,
 		replied: make(chan *mad.REP, 1), established: make(chan struct{}),
-		parted: make(chan struct{}), done: make(chan struct{}),
+		disconnected: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -60,11 +63,12 @@ func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
 func (c *Conn) PrivateData() []byte { return c.private }
 
 // Done is closed when the connection has ended and its queue pair is in the
-// error state.
+// error state. Close it then: until that the peer may not know.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Err is nil while the connection lives; then it wraps ErrClosed,
-// ErrPeerClosed, ErrRejected, or what happened to the device.
+// ErrPeerClosed, ErrRejected, what happened to the queue pair (a
+// *verbs.QPError, or verbs.ErrCQOverflow) or what happened to the device.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +88,7 @@ func (c *Conn) Close() error {
 			timer := time.NewTimer(closeWait)
 			defer timer.Stop()
 			select {
-			case <-c.parted:
+			case <-c.disconnected:
 			case <-timer.C:
 			case <-c.manager.stop:
 			}
@@ -97,13 +101,17 @@ func (c *Conn) Close() error {
 // drop makes the manager forget the connection and closes the queue pair.
 func (c *Conn) drop() {
 	c.manager.forget(c)
+	c.closeQP()
+}
+
+func (c *Conn) closeQP() {
 	if q := c.QP(); q != nil {
 		q.Close() // never fails
 	}
 }
 
 // abandon ends a handshake that failed on this side for a reason, and tells the
-// peer. It answers the reason, or what the peer gave as its own if it was
+// peer. It returns the reason, or what the peer gave as its own if it was
 // faster.
 func (c *Conn) abandon(reason error, rej mad.REJ) error {
 	_ = c.manager.command(func(core *machine.Machine, now machine.Time) error {
@@ -119,33 +127,40 @@ func (c *Conn) abandon(reason error, rej mad.REJ) error {
 	return c.Err()
 }
 
-// hear takes an event of the machine; the manager's lock is held.
-func (c *Conn) hear(e *machine.Event) {
+// handleEvent takes an event of the machine; the manager's lock is held.
+func (c *Conn) handleEvent(e *machine.Event) {
 	switch e.Kind {
 	case machine.Replied:
 		c.replied <- e.REP // the machine raises it once, and there is room for it
 	case machine.Established:
 		close(c.established)
+		if c.listener != nil {
+			c.listener.established(c)
+		}
 	case machine.Rejected:
 		c.finish(newRejectError(e.REJ))
 	case machine.TimedOut:
-		c.finish(silence(e.Heard))
+		c.finish(noAnswer(e.Responded))
 	case machine.Disconnected:
 		if e.Stale {
 			c.finish(fmt.Errorf("%w: it has started anew", ErrPeerClosed))
 		}
 		c.finish(ErrPeerClosed)
 	case machine.Closed:
-		close(c.parted)
+		close(c.disconnected)
 	}
-	if e.Kind >= machine.Rejected {
-		delete(c.manager.conns, c.id)
+	if e.Kind < machine.Rejected {
+		return
+	}
+	delete(c.manager.conns, c.id)
+	if c.listener != nil {
+		c.listener.remove(c)
 	}
 }
 
-// silence is what it means when the time is over.
-func silence(heard bool) error {
-	if heard {
+// noAnswer is what it means when the time is over.
+func noAnswer(responded bool) error {
+	if responded {
 		return ErrTimeout
 	}
 	return ErrUnreachable
@@ -153,22 +168,40 @@ func silence(heard bool) error {
 
 // finish ends the connection once, for the first reason given.
 func (c *Conn) finish(reason error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
+	if !c.setErr(reason) {
 		return
 	}
-	c.err = reason
-	if c.qp != nil {
-		if err := c.qp.Modify(verbs.Err, nil); err != nil && !errors.Is(err, verbs.ErrClosed) {
-			c.err = errors.Join(reason, err)
-		}
+	if q := c.QP(); q != nil {
+		// It fails only if the program has closed the queue pair.
+		_ = q.Modify(verbs.Err, nil)
 	}
 	close(c.done)
 }
 
+// qpFailed ends the connection because its queue pair has failed. The engine's
+// lock is held, so the queue pair must not be touched; it is in the error state,
+// and may have a NAK to send.
+func (c *Conn) qpFailed(cause error) {
+	if c.setErr(fmt.Errorf("cm: %w", cause)) {
+		close(c.done)
+	}
+}
+
+// setErr notes the first reason to end, and says whether it is the first.
+func (c *Conn) setErr(reason error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return false
+	}
+	c.err = reason
+	return true
+}
+
 // adopt gives the connection its queue pair, unless it has ended already.
 func (c *Conn) adopt(q *verbs.QP) error {
+	// Before the lock is taken: the engine's lock comes first.
+	q.OnFailure(c.qpFailed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -178,15 +211,15 @@ func (c *Conn) adopt(q *verbs.QP) error {
 	return nil
 }
 
-// overdue is the error of a handshake whose context has ended.
-func (c *Conn) overdue(ctx context.Context) error {
+// timeoutError is the error of a handshake whose context has ended.
+func (c *Conn) timeoutError(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ctx.Err()
 	}
 	c.manager.mu.Lock()
-	heard := c.manager.agent.Machine().Heard(c.id)
+	responded := c.manager.agent.Machine().Responded(c.id)
 	c.manager.mu.Unlock()
-	return fmt.Errorf("%w: %w", silence(heard), ctx.Err())
+	return fmt.Errorf("%w: %w", noAnswer(responded), ctx.Err())
 }
 
 // forget takes a connection off the list of those that hear of events.

@@ -25,11 +25,11 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 	if err := o.check(m.device); err != nil {
 		return nil, err
 	}
-	leave, err := m.pass(ctx, to.Addr())
+	release, err := m.acquireDialSlot(ctx, to.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("dial %v: %w", to, err)
 	}
-	defer leave()
+	defer release()
 	local := netip.AddrPortFrom(m.device.Query().Local, ephemeralPort())
 	q, err := o.PD.CreateQP(o.QP)
 	if err != nil {
@@ -41,7 +41,7 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 		return nil, err
 	}
 	c := newConn(m, local, to)
-	c.qp = q
+	_ = c.adopt(q) // nobody can have ended it yet
 	err = m.command(func(core *machine.Machine, now machine.Time) (err error) {
 		if c.id, err = core.Connect(now, to.Addr(), req); err == nil {
 			m.conns[c.id] = c
@@ -52,35 +52,73 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 		q.Close()
 		return nil, fmt.Errorf("cm: %w", err)
 	}
-	if err := c.await(ctx, &o); err != nil {
+	if err := c.awaitReply(ctx, &o); err != nil {
 		return nil, fmt.Errorf("dial %v: %w", to, err)
 	}
 	return c, nil
 }
 
-// await waits for the answer to a request, and makes the connection of it.
-func (c *Conn) await(ctx context.Context, o *Options) error {
+// dialSlots bounds the requests that are on their way to a peer.
+type dialSlots struct {
+	slots chan struct{}
+	users int // those who hold a slot or wait for one, under the manager's lock
+}
+
+// acquireDialSlot waits until a request may be sent to a peer.
+func (m *Manager) acquireDialSlot(ctx context.Context, peer netip.Addr) (release func(), err error) {
+	m.mu.Lock()
+	s := m.dialing[peer]
+	if s == nil {
+		s = &dialSlots{slots: make(chan struct{}, dialWindow)}
+		m.dialing[peer] = s
+	}
+	s.users++
+	m.mu.Unlock()
 	select {
-	case rep := <-c.replied:
-		return c.conclude(rep, o)
-	case <-c.done:
-		err := c.Err()
-		c.drop()
-		return err
+	case s.slots <- struct{}{}:
+		return func() {
+			<-s.slots
+			m.leaveDialSlots(peer, s)
+		}, nil
 	case <-ctx.Done():
-		return c.abandon(c.overdue(ctx), mad.REJ{Reason: mad.ReasonTimeout})
+		err = ctx.Err()
+	case <-m.stop:
+		err = ErrClosed
+	}
+	m.leaveDialSlots(peer, s)
+	return nil, err
+}
+
+// leaveDialSlots forgets the slots of a peer that nobody dials.
+func (m *Manager) leaveDialSlots(peer netip.Addr, s *dialSlots) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.users--; s.users == 0 {
+		delete(m.dialing, peer)
 	}
 }
 
-// conclude makes the queue pair what the peer grants, and tells it so.
-func (c *Conn) conclude(rep *mad.REP, o *Options) error {
+// awaitReply waits for the answer to a request, and makes the connection of it.
+func (c *Conn) awaitReply(ctx context.Context, o *Options) error {
+	select {
+	case rep := <-c.replied:
+		return c.completeDial(rep, o)
+	case <-c.done:
+		return c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
+	case <-ctx.Done():
+		return c.abandon(c.timeoutError(ctx), mad.REJ{Reason: mad.ReasonTimeout})
+	}
+}
+
+// completeDial makes the queue pair what the peer grants, and tells it so.
+func (c *Conn) completeDial(rep *mad.REP, o *Options) error {
 	data, peer := unpack(rep.PrivateData[:])
 	c.private = data
 	kind := verbs.RC
 	if peer != nil && peer.multiPath {
 		kind = verbs.MP
 	}
-	if err := c.become(kind, rep, peer, o); err != nil {
+	if err := c.connectAs(kind, rep, peer, o); err != nil {
 		return c.abandon(fmt.Errorf("cm: %w", err), refusalOf(err))
 	}
 	err := c.manager.command(func(core *machine.Machine, now machine.Time) error {
@@ -98,8 +136,8 @@ func (c *Conn) conclude(rep *mad.REP, o *Options) error {
 	return err
 }
 
-// become makes the queue pair one of a kind, and connects it.
-func (c *Conn) become(kind verbs.QPType, rep *mad.REP, peer *terms, o *Options) error {
+// connectAs makes the queue pair one of a kind, and connects it.
+func (c *Conn) connectAs(kind verbs.QPType, rep *mad.REP, peer *terms, o *Options) error {
 	q := c.QP()
 	if kind == verbs.MP && o.QP.Type != verbs.MP {
 		return fmt.Errorf("%w: the peer grants several paths, for which nobody asked", verbs.ErrParams)
@@ -107,11 +145,11 @@ func (c *Conn) become(kind verbs.QPType, rep *mad.REP, peer *terms, o *Options) 
 	if err := q.Retype(kind); err != nil {
 		return err
 	}
-	p := party{
+	p := remoteEnd{
 		addr: c.remote.Addr(), qpn: rep.QPN, psn: rep.PSN, reads: rep.ResponderResources,
 		mtu: q.Params().MTU, terms: peer,
 	}
-	return p.meet(q, o, &c.manager.limits)
+	return p.connect(q, o, &c.manager.limits)
 }
 
 // refusalOf is what the peer is told of a failure on this side.

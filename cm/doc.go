@@ -4,12 +4,15 @@
 //
 //	client                                          server
 //	                                                Listen ── Listener
-//	Dial ── REQ (addresses, private data) ────────> Next ── Request
+//	Dial ── REQ (addresses, private data) ────────> Accept, or Next ── Request
 //	        queue pair to RTS <──────────── REP ──  Request.Accept: queue pair to RTS
 //	Conn <─ RTU ──────────────────────────────────> Conn
 //	        traffic, both ways
 //	Close ─ DREQ ─────────────────────────────────> Done: queue pair to ERR
 //	        <────────────────────────────── DREP ─
+//
+// Done and Err also tell of a queue pair that failed, and of a peer that has
+// died: idle connections ask (verbs.ConnOptions.Keepalive).
 //
 // # Peers of both kinds
 //
@@ -29,6 +32,7 @@
 // # What it does not do
 //
 // Messages are neither encrypted nor authenticated, like the RoCEv2 packets of
-// the connections that they set up: use it in networks that you trust. A peer
-// that dies without a farewell is noticed by the queue pair, not here.
+// the connections that they set up: who can read them can forge them. What the
+// manager withstands is a flood of forged requests, and peers that do not
+// complete what they began (see package machine); docs/decisions has the reasons.
 package cm

@@ -17,9 +17,9 @@ var (
 	// ErrStale: the peer remembers a connection of the same queue pair, which it
 	// has now ended. Dial again.
 	ErrStale = errors.New("cm: stale connection")
-	// ErrTimeout: the peer has been heard, but did not do its step in time.
+	// ErrTimeout: the peer has responded, but did not do its step in time.
 	ErrTimeout = errors.New("cm: the peer did not answer in time")
-	// ErrUnreachable: nothing was heard of the peer, or the network of the device
+	// ErrUnreachable: the peer has not responded, or the network of the device
 	// does not lead there.
 	ErrUnreachable = errors.New("cm: the peer cannot be reached; check its address, the route and firewalls")
 	// ErrPeerClosed: the peer has ended the connection.

@@ -124,8 +124,8 @@ func TestWindow(t *testing.T) {
 		must(t, (<-accepted).err)
 		lost.Wait()
 		a.m.mu.Lock()
-		if len(a.m.gates) != 0 {
-			t.Errorf("%d gates are left", len(a.m.gates))
+		if len(a.m.dialing) != 0 {
+			t.Errorf("slots of %d peers are left", len(a.m.dialing))
 		}
 		a.m.mu.Unlock()
 

@@ -5,17 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/internal/broadcast"
 )
 
 // Listener takes the requests of peers for a port.
 type Listener struct {
-	manager  *Manager
-	addr     netip.AddrPort
-	requests chan *Request
-	closing  chan struct{}
+	manager *Manager
+	addr    netip.AddrPort
+	news    broadcast.Broadcast // a request waits, or a connection is established
+	closing chan struct{}
+
+	// The rest is under the manager's lock. The machine bounds it all.
+	waiting  []*Request // for the program
+	granted  []*Conn    // by Accept, and the peer is not ready yet
+	accepted []*Conn    // established, for the next Accept
 }
 
 // Listen listens on a port of the device's address; port 0 takes a free one.
@@ -37,8 +44,7 @@ func (m *Manager) Listen(port uint16) (*Listener, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
 	}
 	l := &Listener{
-		manager: m, addr: netip.AddrPortFrom(m.device.Query().Local, port),
-		requests: make(chan *Request, m.backlog), closing: make(chan struct{}),
+		manager: m, addr: netip.AddrPortFrom(m.device.Query().Local, port), closing: make(chan struct{}),
 	}
 	m.listeners[port] = l
 	return l, nil
@@ -47,37 +53,137 @@ func (m *Manager) Listen(port uint16) (*Listener, error) {
 // Addr is the address listened on.
 func (l *Listener) Addr() netip.AddrPort { return l.addr }
 
-// Next waits for a request. Serve each in a goroutine of its own where many
-// come at once: Accept waits for the peer.
+// Next waits for a request: one whose sender has proven its address if there
+// is one, else any. Serve each in a goroutine of its own: Request.Accept waits
+// for the peer, which may not even exist.
 func (l *Listener) Next(ctx context.Context) (*Request, error) {
 	for {
-		select {
-		case r := <-l.requests:
-			if r.conn.Err() == nil {
-				return r, nil
-			}
-			// The peer has given up meanwhile.
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-l.closing:
-			return nil, fmt.Errorf("%w: listener", ErrClosed)
+		news := l.news.Next()
+		if r := l.nextRequest(); r != nil {
+			return r, nil
+		}
+		if err := l.wait(ctx, news); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// Accept waits for a request and grants it. Peers that give up in the middle
-// are passed over; an error is one of this side.
+// Accept waits for a connection. It grants the requests of all peers at once
+// and returns the first connection that is established; the others go on in the
+// background, and a later Accept returns them. So a peer that does not complete
+// its request keeps nobody waiting, and programs should give all Accepts the
+// same options. An error is one of this side.
 func (l *Listener) Accept(ctx context.Context, o Options) (*Conn, error) {
 	for {
-		r, err := l.Next(ctx)
-		if err != nil {
+		news := l.news.Next()
+		if c := l.nextAccepted(); c != nil {
+			return c, nil
+		}
+		if r := l.nextRequest(); r != nil {
+			if err := l.grant(r, &o); err != nil && !peersFault(err) {
+				return nil, err
+			}
+			continue
+		}
+		if err := l.wait(ctx, news); err != nil {
 			return nil, err
 		}
-		c, err := r.Accept(ctx, o)
-		if err == nil || ctx.Err() != nil || !peersFault(err) {
-			return c, err
+	}
+}
+
+func (l *Listener) wait(ctx context.Context, news <-chan struct{}) error {
+	select {
+	case <-news:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.closing:
+		return fmt.Errorf("%w: listener", ErrClosed)
+	}
+}
+
+// nextRequest takes a request from those that wait, a proven one first.
+func (l *Listener) nextRequest() *Request {
+	l.manager.mu.Lock()
+	defer l.manager.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return nil
+	}
+	i := max(0, slices.IndexFunc(l.waiting, func(r *Request) bool { return r.proven }))
+	r := l.waiting[i]
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	r.conn.listener = nil
+	return r
+}
+
+func (l *Listener) nextAccepted() *Conn {
+	l.manager.mu.Lock()
+	defer l.manager.mu.Unlock()
+	if len(l.accepted) == 0 {
+		return nil
+	}
+	c := l.accepted[0]
+	l.accepted = slices.Delete(l.accepted, 0, 1)
+	c.listener = nil
+	return c
+}
+
+// grant accepts a request without waiting for the peer.
+func (l *Listener) grant(r *Request, o *Options) error {
+	r.answered.Store(true)
+	err := l.keep(r.conn)
+	if err == nil {
+		err = r.grant(o)
+	}
+	if err == nil {
+		return nil
+	}
+	l.manager.mu.Lock()
+	l.remove(r.conn)
+	l.manager.mu.Unlock()
+	return fmt.Errorf("accept %v: %w", r.conn.remote, r.conn.abandon(err, refusalOf(err)))
+}
+
+// keep notes a connection that goes on in the background.
+func (l *Listener) keep(c *Conn) error {
+	l.manager.mu.Lock()
+	defer l.manager.mu.Unlock()
+	if l.manager.listeners[l.addr.Port()] != l {
+		return fmt.Errorf("%w: listener", ErrClosed)
+	}
+	c.listener = l
+	l.granted = append(l.granted, c)
+	return nil
+}
+
+// established hands a connection that Accept granted to the next Accept; the
+// lock is held.
+func (l *Listener) established(c *Conn) {
+	l.granted = deleteItem(l.granted, c)
+	l.accepted = append(l.accepted, c)
+	l.news.Announce()
+}
+
+// remove forgets a connection that has ended; the lock is held. One that is
+// established the program shall see, which may have received on it.
+func (l *Listener) remove(c *Conn) {
+	if slices.Contains(l.accepted, c) {
+		return
+	}
+	c.listener = nil
+	l.waiting = slices.DeleteFunc(l.waiting, func(r *Request) bool { return r.conn == c })
+	if n := len(l.granted); n > 0 {
+		if l.granted = deleteItem(l.granted, c); len(l.granted) < n {
+			c.closeQP()
 		}
 	}
+}
+
+func deleteItem(conns []*Conn, c *Conn) []*Conn {
+	if i := slices.Index(conns, c); i >= 0 {
+		return slices.Delete(conns, i, i+1)
+	}
+	return conns
 }
 
 // peersFault tells failures that concern one peer from those that will concern
@@ -92,7 +198,7 @@ func peersFault(err error) bool {
 }
 
 // Close stops listening and refuses the requests that wait. Connections that
-// were accepted live on.
+// were accepted live on, except those that no Accept has returned.
 func (l *Listener) Close() error {
 	l.manager.mu.Lock()
 	defer l.manager.mu.Unlock()
@@ -111,41 +217,40 @@ func (m *Manager) unlisten(l *Listener) {
 	core, now := m.agent.Machine(), m.agent.Now()
 	core.Unlisten(mad.PortService(port))
 	close(l.closing)
-	for {
-		select {
-		case r := <-l.requests:
-			_ = core.Reject(now, r.conn.id, mad.REJ{Reason: mad.ReasonInvalidService}) // or the peer was faster
-			delete(m.conns, r.conn.id)
-			r.conn.finish(ErrClosed)
-		default:
-			return
+	var conns []*Conn
+	for _, r := range l.waiting {
+		conns = append(conns, r.conn)
+	}
+	conns = slices.Concat(conns, l.granted, l.accepted)
+	l.waiting, l.granted, l.accepted = nil, nil, nil
+	for _, c := range conns {
+		c.listener = nil
+		if core.Reject(now, c.id, mad.REJ{Reason: mad.ReasonInvalidService}) != nil {
+			_ = core.Disconnect(now, c.id) // or the peer was faster
 		}
+		delete(m.conns, c.id)
+		c.finish(ErrClosed)
+		c.closeQP()
 	}
 }
 
 // request hands a peer's request to the listener; the lock is held.
 func (m *Manager) request(e *machine.Event) {
-	core, now := m.agent.Machine(), m.agent.Now()
-	refuse := func(reason mad.Reason) {
-		_ = core.Reject(now, e.ID, mad.REJ{Reason: reason}) // it exists: the event just came
-	}
 	header, room, err := mad.ParseIPHeader(e.REQ.PrivateData[:])
 	port, ok := e.REQ.Service.Port()
 	l := m.listeners[port]
 	if err != nil || !ok || l == nil {
-		refuse(mad.ReasonUnsupported)
+		// It exists: the event just came.
+		_ = m.agent.Machine().Reject(m.agent.Now(), e.ID, mad.REJ{Reason: mad.ReasonUnsupported})
 		return
 	}
 	// The address in the header is what the peer calls itself; the one that the
 	// datagram came from is where the packets of the queue pair will go.
 	c := newConn(m, l.addr, netip.AddrPortFrom(e.Peer, header.SrcPort))
-	c.id = e.ID
-	r := &Request{conn: c, req: e.REQ}
+	c.id, c.listener = e.ID, l
+	r := &Request{conn: c, req: e.REQ, proven: e.Proven}
 	c.private, r.terms = unpack(room)
-	select {
-	case l.requests <- r:
-		m.conns[e.ID] = c
-	default:
-		refuse(mad.ReasonNoResources)
-	}
+	m.conns[e.ID] = c
+	l.waiting = append(l.waiting, r)
+	l.news.Announce()
 }

@@ -18,7 +18,7 @@ type Manager struct {
 	device  *verbs.Device
 	limits  verbs.Limits
 	backlog int
-	poke    chan struct{} // the loop's timer is too late
+	wake    chan struct{} // the loop's timer is too late
 	stop    chan struct{}
 	loop    sync.WaitGroup
 
@@ -26,7 +26,7 @@ type Manager struct {
 	agent     *Agent
 	conns     map[mad.CommID]*Conn
 	listeners map[uint16]*Listener
-	gates     map[netip.Addr]*gate
+	dialing   map[netip.Addr]*dialSlots
 	armed     machine.Time // when the loop runs next by itself
 	closed    bool
 }
@@ -42,9 +42,9 @@ func New(d *verbs.Device, cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		device: d, limits: d.Query().Limits, backlog: cfg.Backlog, agent: agent,
-		poke: make(chan struct{}, 1), stop: make(chan struct{}),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		conns: make(map[mad.CommID]*Conn), listeners: make(map[uint16]*Listener),
-		gates: make(map[netip.Addr]*gate), armed: machine.Never,
+		dialing: make(map[netip.Addr]*dialSlots), armed: machine.Never,
 	}
 	m.loop.Go(m.run)
 	return m, nil
@@ -63,13 +63,13 @@ func (m *Manager) Counters() machine.Counters {
 // Close ends all connections and listeners. Peers are told once, and not waited
 // for. Closing twice is allowed.
 func (m *Manager) Close() error {
-	m.shut(ErrClosed)
+	m.closeAll(ErrClosed)
 	m.loop.Wait()
 	return nil
 }
 
-// shut ends everything, once, for a reason.
-func (m *Manager) shut(reason error) {
+// closeAll ends everything, once, for a reason.
+func (m *Manager) closeAll(reason error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -97,34 +97,35 @@ func (m *Manager) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		wait, err := m.turn()
+		wait, err := m.step()
 		if err != nil {
-			m.shut(err)
+			m.closeAll(err)
 			return
 		}
 		timer.Reset(wait)
 		select {
 		case <-notify:
 		case <-timer.C:
-		case <-m.poke:
+		case <-m.wake:
 		case <-m.stop:
 			return
 		}
 	}
 }
 
-// turn lets the agent act, and answers for how long there is nothing to do.
-func (m *Manager) turn() (time.Duration, error) {
+// step lets the agent act, and returns for how long there is nothing to do.
+func (m *Manager) step() (time.Duration, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return 0, ErrClosed
 	}
-	if _, err := m.agent.Step(); err != nil {
+	again, err := m.agent.Step()
+	if err != nil {
 		return 0, err
 	}
 	m.dispatch()
-	m.armed = m.agent.Machine().Timeout()
+	m.armed = min(again, m.agent.Machine().Timeout())
 	if m.armed == machine.Never {
 		return time.Hour, nil
 	}
@@ -144,15 +145,15 @@ func (m *Manager) command(f func(core *machine.Machine, now machine.Time) error)
 	if core.Timeout() < m.armed {
 		m.armed = core.Timeout()
 		select {
-		case m.poke <- struct{}{}:
+		case m.wake <- struct{}{}:
 		default:
 		}
 	}
 	return err
 }
 
-// dispatch tells connections and listeners what happened, and sends what they
-// answer.
+// dispatch tells connections and listeners what happened, and sends what that
+// leads to.
 func (m *Manager) dispatch() {
 	for {
 		e, ok := m.agent.Machine().PollEvent()
@@ -161,7 +162,7 @@ func (m *Manager) dispatch() {
 		}
 		switch c := m.conns[e.ID]; {
 		case c != nil:
-			c.hear(&e)
+			c.handleEvent(&e)
 		case e.Kind == machine.Requested:
 			m.request(&e)
 		}

@@ -2,7 +2,6 @@ package cm
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/cm/mad"
@@ -22,22 +21,12 @@ const (
 	MaxRejectData = mad.REJPrivateLen
 )
 
-const (
-	// defaultBacklog is how many requests wait for a listener's program. It is
-	// large because a storm of connections is what a restart of many clients
-	// looks like, and a waiting request costs about a kilobyte.
-	defaultBacklog = 4096
-	// closeWait bounds the time that Conn.Close waits for the peer's answer. The
-	// farewell is repeated for longer, behind the program's back.
-	closeWait = time.Second
-)
-
 // Config of a manager; the zero value is the default.
 type Config struct {
 	// Machine has the times and limits of the conversation.
 	Machine machine.Config
-	// Backlog is how many requests may wait for the program of a listener;
-	// default 4096.
+	// Backlog is how many requests of peers that have proven their address may
+	// wait for the program of a listener; default 4096.
 	Backlog int
 }
 

@@ -45,7 +45,11 @@ func requestFor(q *verbs.QP, to netip.AddrPort, srcPort uint16, o *Options) (mad
 	}
 	header := mad.IPHeader{SrcPort: srcPort, Src: p.Addr, Dst: to.Addr()}
 	header.Append(req.PrivateData[:0])
-	return req, pack(req.PrivateData[mad.IPHeaderLen:], o.PrivateData, o.terms(&p))
+	t := o.terms(&p)
+	if t != nil {
+		t.retry = true
+	}
+	return req, pack(req.PrivateData[mad.IPHeaderLen:], o.PrivateData, t)
 }
 
 // terms are what the options let us tell a braid peer. A program of an RC queue
@@ -74,23 +78,23 @@ func replyFor(q *verbs.QP, req *mad.REQ, o *Options, peer *terms) (mad.REP, erro
 	return rep, pack(rep.PrivateData[:], o.PrivateData, ours)
 }
 
-// party is what the standard fields of a REQ or REP say of their sender.
-type party struct {
+// remoteEnd is what the standard fields of a REQ or REP say of their sender.
+type remoteEnd struct {
 	addr  netip.Addr
 	qpn   uint32
-	psn   uint32 // of the first packet that the party wants to receive
+	psn   uint32 // of the first packet that it wants to receive
 	reads uint8
 	mtu   int    // of the REQ: a standard peer has one path MTU for both sides
 	terms *terms // nil: a standard peer
 }
 
-// meet takes a queue pair from RESET to RTS, connected to the party. Receives
+// connect takes a queue pair from RESET to RTS, connected to that end. Receives
 // are posted on the way.
 //
 // Each side announces the packet number that it wants to receive first, and
 // sends from the one that the other has announced. So what the queue pair had
-// drawn for its own first packet, and what was announced, is the party's.
-func (p *party) meet(q *verbs.QP, o *Options, limits *verbs.Limits) error {
+// drawn for its own first packet, and what was announced, is the other end's.
+func (p *remoteEnd) connect(q *verbs.QP, o *Options, limits *verbs.Limits) error {
 	local := q.Params()
 	remote := verbs.ConnParams{
 		Type: local.Type, Addr: p.addr, QPN: verbs.QPN(p.qpn), PSN: local.PSN,

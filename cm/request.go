@@ -18,9 +18,10 @@ var errPeer = errors.New("the peer's parameters do not fit")
 // Request is a peer's wish for a connection. Accept or Reject it; a request
 // that gets neither is refused after a while.
 type Request struct {
-	conn  *Conn
-	req   *mad.REQ
-	terms *terms // nil: a standard peer
+	conn   *Conn
+	req    *mad.REQ
+	terms  *terms // nil: a standard peer
+	proven bool   // the peer has proven its address
 
 	answered atomic.Bool
 }
@@ -49,8 +50,7 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 	case <-c.established:
 		return c, nil
 	case <-c.done:
-		err := c.Err()
-		c.drop()
+		err := c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
 		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 	case <-ctx.Done():
 		err := c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
@@ -58,7 +58,7 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 	}
 }
 
-// grant makes a queue pair ready for the peer and answers it.
+// grant makes a queue pair ready for the peer and sends the REP.
 func (r *Request) grant(o *Options) error {
 	c := r.conn
 	if err := o.check(c.manager.device); err != nil {
@@ -80,16 +80,16 @@ func (r *Request) grant(o *Options) error {
 	if r.terms == nil && (mtu == 0 || mtu > q.Params().MTU) {
 		return fmt.Errorf("%w: path MTU %d, at most %d here", errMTU, mtu, q.Params().MTU)
 	}
-	// The answer is made first, because it announces what meet changes.
+	// The answer is made first, because it announces what connect changes.
 	rep, err := replyFor(q, r.req, o, r.terms)
 	if err != nil {
 		return err
 	}
-	p := party{
+	p := remoteEnd{
 		addr: c.remote.Addr(), qpn: r.req.QPN, psn: r.req.PSN, reads: r.req.ResponderResources,
 		mtu: mtu, terms: r.terms,
 	}
-	if err := p.meet(q, o, &c.manager.limits); err != nil {
+	if err := p.connect(q, o, &c.manager.limits); err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
 	return c.manager.command(func(core *machine.Machine, now machine.Time) error {

@@ -48,13 +48,13 @@ func (s *simulated) act() {
 		s.log = append(s.log, fmt.Sprintf("%d %v", now, e.Kind))
 		switch e.Kind {
 		case machine.Requested:
-			p := party{addr: e.Peer, qpn: e.REQ.QPN, psn: e.REQ.PSN, mtu: e.REQ.MTU.Bytes()}
+			p := remoteEnd{addr: e.Peer, qpn: e.REQ.QPN, psn: e.REQ.PSN, mtu: e.REQ.MTU.Bytes()}
 			local := s.qp.Params()
-			must(s.t, p.meet(s.qp, &Options{}, &verbs.Limits{}))
+			must(s.t, p.connect(s.qp, &Options{}, &verbs.Limits{}))
 			must(s.t, core.Accept(now, e.ID, mad.REP{QPN: uint32(local.QPN), PSN: uint32(local.PSN)}, true))
 		case machine.Replied:
-			p := party{addr: e.Peer, qpn: e.REP.QPN, psn: e.REP.PSN, mtu: s.qp.Params().MTU}
-			must(s.t, p.meet(s.qp, &Options{}, &verbs.Limits{}))
+			p := remoteEnd{addr: e.Peer, qpn: e.REP.QPN, psn: e.REP.PSN, mtu: s.qp.Params().MTU}
+			must(s.t, p.connect(s.qp, &Options{}, &verbs.Limits{}))
 			must(s.t, core.Ready(now, e.ID, true))
 		}
 	}

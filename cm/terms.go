@@ -16,7 +16,8 @@ import (
 //	bytes   field
 //	0-3     "brai"
 //	4       version, 1
-//	5       flags; bit 0: the sender wants (REQ) or grants (REP) a multi-path queue pair
+//	5       flags; bit 0: the sender wants (REQ) or grants (REP) a multi-path queue pair;
+//	        bit 1 (REQ): refused with a cookie, the sender asks again with it
 //	6       path MTU that the sender wants, as its code
 //	7       bytes of the program's private data
 //	8-9     virtual paths
@@ -27,6 +28,7 @@ import (
 // Who sends terms also acknowledges an RTU, and expects its own to be.
 type terms struct {
 	multiPath bool
+	retry     bool
 	mtu       mad.MTU
 	paths     uint16
 	slots     uint16
@@ -39,6 +41,7 @@ const (
 	termsVersion = 1
 
 	flagMultiPath = 1 << 0
+	flagRetry     = 1 << 1
 )
 
 // termsOf are the terms of a queue pair.
@@ -67,7 +70,10 @@ func pack(room, data []byte, t *terms) error {
 	copy(b, termsMagic)
 	b[4] = termsVersion
 	if t.multiPath {
-		b[5] = flagMultiPath
+		b[5] |= flagMultiPath
+	}
+	if t.retry {
+		b[5] |= flagRetry
 	}
 	b[6], b[7] = byte(t.mtu), byte(len(data))
 	binary.BigEndian.PutUint16(b[8:], t.paths)
@@ -85,10 +91,16 @@ func unpack(room []byte) (data []byte, t *terms) {
 		return room, nil
 	}
 	return room[:b[7]], &terms{
-		multiPath: b[5]&flagMultiPath != 0, mtu: mad.MTU(b[6]),
+		multiPath: b[5]&flagMultiPath != 0, retry: b[5]&flagRetry != 0, mtu: mad.MTU(b[6]),
 		paths: binary.BigEndian.Uint16(b[8:]), slots: binary.BigEndian.Uint16(b[10:]),
 		window: binary.BigEndian.Uint16(b[12:]),
 	}
+}
+
+// supportsRetry says whether the sender of a request knows cookies.
+func supportsRetry(req *mad.REQ) bool {
+	_, t := unpack(req.PrivateData[mad.IPHeaderLen:])
+	return t != nil && t.retry
 }
 
 // apply adds the terms to what the standard fields say of a peer.

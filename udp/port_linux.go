@@ -41,13 +41,25 @@ func (e *engine) peerOf(addr netip.Addr) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{addr: addr, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
-	if len(e.peers) < maxPeers {
-		e.peers[addr] = p
+	if len(e.peers) >= len(e.ports)+maxIdlePeers {
+		e.forgetPeers()
 	}
+	p := &peer{addr: addr, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
+	e.peers[addr] = p
 	return p, nil
 }
 
-// maxPeers bounds the table of peers; beyond it a peer is made anew when
-// needed, which costs speed and nothing else.
-const maxPeers = 1 << 16
+// forgetPeers forgets the peers that no queue pair is connected to.
+func (e *engine) forgetPeers() {
+	clear(e.peers)
+	for _, p := range e.ports {
+		if p.peer != nil {
+			e.peers[p.peer.addr] = p.peer
+		}
+	}
+}
+
+// maxIdlePeers is how many peers are kept beyond those of connected queue
+// pairs: destinations of datagrams, which anybody can make a program answer to.
+// One that was forgotten is made anew, which costs speed and nothing else.
+const maxIdlePeers = 1024

@@ -105,7 +105,7 @@ func (q *QP) attrFor(remote *ConnParams) QPAttr {
 			Timeout: uint8(plain(o.AckTimeout)), RetryCount: uint8(plain(o.RetryCount)),
 			RNRRetry: uint8(plain(o.RNRRetry)), MinRNRTimer: uint8(plain(o.MinRNRTimer)),
 			Window: remote.Window, Paths: min(local.Paths, remote.Paths),
-			TrackedSlots: remote.TrackedSlots,
+			TrackedSlots: remote.TrackedSlots, Keepalive: transport.Time(max(o.Keepalive, 0)),
 		},
 	}
 }

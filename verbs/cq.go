@@ -208,6 +208,7 @@ func (c *CQ) overflow() {
 	for _, q := range c.device.sortedQPs() {
 		if q.sendCQ == c || q.recvCQ == c {
 			q.failLocked()
+			q.reportFailure(fmt.Errorf("queue pair %v: %w", q.number, ErrCQOverflow))
 		}
 	}
 	c.tell()

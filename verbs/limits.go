@@ -20,8 +20,10 @@ const (
 	// MaxAddressHandles bounds the datagram destinations that a program makes.
 	MaxAddressHandles = 1 << 16
 	// maxLearnt bounds the datagram sources that the device remembers. A peer
-	// chooses its source address freely, so the oldest is forgotten for a new one.
-	maxLearnt = 4096
+	// chooses its source address freely, so the oldest is forgotten for a new one;
+	// there are several times as many as datagrams wait at queue pair 1, so that
+	// in a flood those that wait are known when their turn comes.
+	maxLearnt = 1 << 14
 	// eventBacklog is how many asynchronous events wait for the program.
 	eventBacklog = 256
 

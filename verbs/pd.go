@@ -61,6 +61,18 @@ func (p *PD) AddrOf(h AH) (netip.Addr, error) {
 	return addr, nil
 }
 
+// SourcesOf stores the addresses that datagrams came from, for as many
+// completions as sources has room for. The zero Addr stands for one that the
+// device has forgotten.
+func (p *PD) SourcesOf(completions []Completion, sources []netip.Addr) {
+	p.device.engine.Lock()
+	defer p.device.unlock()
+	table := p.device.engine.Addresses()
+	for i := range completions[:min(len(completions), len(sources))] {
+		sources[i], _ = table.Addr(completions[i].Source)
+	}
+}
+
 // Close closes the domain, its queue pairs and shared receive queues, and
 // deregisters its memory.
 func (p *PD) Close() error {

@@ -28,6 +28,8 @@ type QP struct {
 	closed    bool
 	sendSlots slots
 	recvSlots slots
+	failed    Status // of the first request that failed, other than by being flushed
+	onFailure func(cause error)
 }
 
 // CreateQP makes a queue pair, in state RESET.
@@ -178,6 +180,7 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	}
 	if to == Reset {
 		q.firstPSN = q.device.randomPSN()
+		q.failed = transport.Success
 		q.sendSlots.forget()
 		q.recvSlots.forget()
 	}

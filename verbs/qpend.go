@@ -1,6 +1,57 @@
 package verbs
 
-import "github.com/braid-rdma/braid/transport"
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/transport"
+)
+
+// QPError is why a queue pair went to the error state by itself. errors.Is finds
+// the status of the request that failed, such as ErrRetryExceeded.
+type QPError struct {
+	QPN   QPN
+	Event EventKind
+	// Status is that of the request that failed. It is zero where none did: the
+	// peer's requests were at fault, or the peer was gone while nothing was
+	// outstanding.
+	Status Status
+}
+
+func (e *QPError) Error() string {
+	text := fmt.Sprintf("queue pair %v failed: %v", e.QPN, e.Event)
+	if e.Status != transport.Success {
+		text += fmt.Sprintf(": %v", e.Status)
+	}
+	return text
+}
+
+// Unwrap is the status, or nil.
+func (e *QPError) Unwrap() error {
+	if e.Status == transport.Success {
+		return nil
+	}
+	return e.Status
+}
+
+// OnFailure has f called, once, when the queue pair goes to the error state by
+// itself: a request failed, the peer's requests were at fault, or a completion
+// queue overflowed. It is not called for what the program does, such as Modify
+// and Close. The engine's lock is held: f must neither block nor call this
+// package. A queue pair has one such function; package cm sets that of its
+// connections.
+func (q *QP) OnFailure(f func(cause error)) {
+	q.device.engine.Lock()
+	defer q.device.unlock()
+	q.onFailure = f
+}
+
+// reportFailure calls the function that OnFailure set; the lock is held.
+func (q *QP) reportFailure(cause error) {
+	if f := q.onFailure; f != nil {
+		q.onFailure = nil
+		f(cause)
+	}
+}
 
 // qpSink is the side of a queue pair that the engine sees: where completions
 // and events go.
@@ -9,6 +60,9 @@ type qpSink QP
 // Deliver implements Sink.
 func (s *qpSink) Deliver(c *transport.Completion) {
 	success := c.Status == transport.Success
+	if !success && s.failed == transport.Success && c.Status != transport.WRFlushErr {
+		s.failed = c.Status
+	}
 	if !isReceive(c.Op) {
 		s.sendSlots.complete(success)
 		s.sendCQ.push(c, &s.sendSlots)
@@ -21,9 +75,14 @@ func (s *qpSink) Deliver(c *transport.Completion) {
 	}
 }
 
-// Event implements Sink.
+// Event implements Sink. Engines deliver the completions before the events, so
+// that the status of what failed is known.
 func (s *qpSink) Event(e *transport.Event) {
 	s.device.events.raise(Event{Kind: e.Kind, QP: (*QP)(s), Path: e.Path})
+	switch e.Kind {
+	case EventQPFatal, EventQPReqErr, EventQPAccessErr:
+		(*QP)(s).reportFailure(&QPError{QPN: s.number, Event: e.Kind, Status: s.failed})
+	}
 }
 
 // Close ends the queue pair. Each work request that is outstanding completes
@@ -40,7 +99,7 @@ func (q *QP) closeLocked() {
 	if q.closed {
 		return
 	}
-	q.closed = true
+	q.closed, q.onFailure = true, nil
 	q.failLocked()
 	sink := (*qpSink)(q)
 	var c transport.Completion

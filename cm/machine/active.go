@@ -12,7 +12,8 @@ func (m *Machine) Connect(now Time, peer netip.Addr, req mad.REQ) (mad.CommID, e
 	if len(m.conns) >= m.cfg.MaxConns {
 		return 0, ErrLimit
 	}
-	c := m.open(peer, reqSent)
+	c := m.open(now, peer, reqSent)
+	c.active, c.localQPN = true, req.QPN
 	c.tid = mad.TransactionID(m.cfg.Rand.Uint64())
 	req.LocalID, req.LocalGUID = c.local, m.cfg.GUID
 	req.RemoteTimeout, req.LocalTimeout, req.MaxCMRetries = statedTimeout, statedTimeout, statedRetries
@@ -36,17 +37,18 @@ func (m *Machine) handleREP(now Time, from netip.Addr, msg *mad.REP, tid mad.Tra
 			m.rejectStale(now, c, msg)
 			return
 		}
-		m.learn(c, msg.LocalID, msg.QPN)
+		m.setRemote(c, msg.LocalID, msg.QPN)
+		m.claimQP(now, c)
 		c.tid = tid
 		m.enter(now, c, repReceived, m.cfg.AcceptTimeout)
 		m.raise(c, Event{Kind: Replied, REP: msg})
 	case repReceived:
 		m.counters.Duplicates++
-		m.answer(c, m.delay(c, mad.SubjectREP), tid)
+		m.sendOnce(c, m.mraFor(c, mad.SubjectREP), tid)
 	case established:
-		// The peer has not heard our RTU.
+		// The peer has not received our RTU.
 		m.counters.Duplicates++
-		m.answer(c, &mad.RTU{LocalID: c.local, RemoteID: c.remote}, tid)
+		m.sendOnce(c, &mad.RTU{LocalID: c.local, RemoteID: c.remote}, tid)
 	default:
 		m.counters.Duplicates++
 	}
@@ -59,9 +61,9 @@ func (m *Machine) rejectStale(now Time, c *conn, msg *mad.REP) {
 	m.counters.StaleRefused++
 	c.remote = msg.LocalID
 	rej := mad.REJ{Subject: mad.SubjectREP, Reason: mad.ReasonStale}
-	m.refuse(c, rej)
+	m.sendREJ(c, rej)
 	m.raise(c, Event{Kind: Rejected, REJ: &rej})
-	m.forget(now, c)
+	m.remove(now, c)
 	m.endStale(now, old)
 }
 
@@ -79,7 +81,7 @@ func (m *Machine) Ready(now Time, id mad.CommID, confirm bool) error {
 	rtu := &mad.RTU{LocalID: c.local, RemoteID: c.remote}
 	if !confirm {
 		m.enter(now, c, established, Never)
-		m.answer(c, rtu, c.tid)
+		m.sendOnce(c, rtu, c.tid)
 		return nil
 	}
 	c.confirm = true
@@ -88,8 +90,8 @@ func (m *Machine) Ready(now Time, id mad.CommID, confirm bool) error {
 	return nil
 }
 
-// delay is the message by which we ask for patience: the program has a request
+// mraFor is the message by which we ask for more time: the program has a request
 // or a reply before it.
-func (m *Machine) delay(c *conn, s mad.Subject) *mad.MRA {
-	return &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: s, ServiceTimeout: patience}
+func (m *Machine) mraFor(c *conn, s mad.Subject) *mad.MRA {
+	return &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: s, ServiceTimeout: mraTimeout}
 }

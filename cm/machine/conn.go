@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"container/list"
 	"net/netip"
 
 	"github.com/braid-rdma/braid/cm/mad"
@@ -23,17 +24,24 @@ const (
 type conn struct {
 	local, remote mad.CommID // remote is zero until it is known
 	peer          netip.Addr
+	remoteGUID    uint64 // passive: of the adapter that the REQ came from
+	localQPN      uint32
 	remoteQPN     uint32
 	tid           mad.TransactionID
 	state         state
+	active        bool   // this side asked for the connection
 	number        uint64 // counts connections, to break ties
+	started       Time
 	listener      *listener
+	pool          *pool         // while half open
+	element       *list.Element // in it
 
 	// message is what is repeated until the peer answers; nil: nothing.
 	message  []byte
 	wait     Time // the present interval of repetition
 	repeatAt Time
 	endAt    Time // when the state ends by itself
+	lastEnd  Time // the latest that MRAs can make of it
 	deadline Time // the earlier of the two
 	place    int  // in the heap of deadlines
 
@@ -41,8 +49,9 @@ type conn struct {
 	received, sent int
 	proven         bool
 
-	heard   bool // the peer has said something
-	confirm bool // both sides want the RTU acknowledged
+	responded bool // the peer has said something
+	confirm   bool // both sides want the RTU acknowledged
+	confirmed bool // active: the peer has acknowledged it
 }
 
 // halfOpen says whether a peer's request holds the connection open.
@@ -61,8 +70,11 @@ type qpKey struct {
 }
 
 // open makes a connection under a fresh identifier.
-func (m *Machine) open(peer netip.Addr, s state) *conn {
-	c := &conn{peer: peer, state: s, number: m.opened, repeatAt: Never, endAt: Never, place: noPlace}
+func (m *Machine) open(now Time, peer netip.Addr, s state) *conn {
+	c := &conn{
+		peer: peer, state: s, number: m.opened, started: now,
+		repeatAt: Never, endAt: Never, lastEnd: Never, place: noPlace,
+	}
 	m.opened++
 	for c.local == 0 || m.conns[c.local] != nil {
 		c.local = mad.CommID(m.cfg.Rand.Uint32())
@@ -71,35 +83,69 @@ func (m *Machine) open(peer netip.Addr, s state) *conn {
 	return c
 }
 
-// learn notes the peer's identifier and queue pair.
-func (m *Machine) learn(c *conn, remote mad.CommID, qpn uint32) {
+// setRemote notes the peer's identifier and queue pair.
+func (m *Machine) setRemote(c *conn, remote mad.CommID, qpn uint32) {
 	c.remote, c.remoteQPN = remote, qpn
 	m.byPeer[peerKey{c.peer, remote}] = c
-	m.byQP[qpKey{c.peer, qpn}] = c
 }
+
+// claimQP makes the connection the one that holds the peer's queue pair. A queue
+// pair has one connection (IBTA 12.9.8.3): if another held it, the peer has lost
+// that one. The peer must have shown that it wants the new one, by a cookie or
+// by its RTU; that it received our REP is not enough, because it may be about
+// to refuse what somebody else asked for in its name.
+func (m *Machine) claimQP(now Time, c *conn) {
+	k := qpKey{c.peer, c.remoteQPN}
+	if old := m.byQP[k]; old != nil && old != c {
+		m.endStale(now, old)
+	}
+	m.byQP[k] = c
+}
+
+// prove notes that the peer of a half-open connection has proven its address.
+func (m *Machine) prove(c *conn) {
+	c.proven = true
+	m.join(c, &m.proven)
+}
+
+// join lets a pool count a half-open connection.
+func (m *Machine) join(c *conn, p *pool) {
+	if c.pool == p {
+		return
+	}
+	if c.pool != nil {
+		c.pool.remove(c)
+	}
+	c.pool = p
+	p.add(c)
+	if c.waits(m) {
+		c.listener.waiting++
+	}
+}
+
+// waits says whether a connection counts against the backlog of its listener.
+func (c *conn) waits(m *Machine) bool { return c.state == reqReceived && c.pool == &m.proven }
 
 // enter moves a connection to a state that ends by itself after some time.
 // Nothing is repeated in it unless the caller says so.
 func (m *Machine) enter(now Time, c *conn, s state, life Time) {
-	if c.halfOpen() {
-		m.halfOpen--
-	}
-	if c.state == reqReceived && c.listener != nil {
+	if c.waits(m) {
 		c.listener.waiting--
 	}
 	c.state = s
-	if c.halfOpen() {
-		m.halfOpen++
+	if c.pool != nil && !c.halfOpen() {
+		c.pool.remove(c)
+		c.pool = nil
 	}
-	c.message, c.repeatAt, c.endAt = nil, Never, Never
+	c.message, c.repeatAt, c.endAt, c.lastEnd = nil, Never, Never, Never
 	if life != Never {
-		c.endAt = now + life
+		c.endAt, c.lastEnd = now+life, now+life+maxDelay
 	}
 	m.schedule(c)
 }
 
-// forget ends a connection without a trace.
-func (m *Machine) forget(now Time, c *conn) {
+// remove ends a connection without a trace.
+func (m *Machine) remove(now Time, c *conn) {
 	m.enter(now, c, timeWait, Never)
 	delete(m.conns, c.local)
 	if k := (peerKey{c.peer, c.remote}); m.byPeer[k] == c {
@@ -115,8 +161,8 @@ func (m *Machine) releaseQP(c *conn) {
 	}
 }
 
-// finish ends a connection in good order.
-func (m *Machine) finish(now Time, c *conn) {
+// enterTimeWait ends a connection in good order.
+func (m *Machine) enterTimeWait(now Time, c *conn) {
 	m.enter(now, c, timeWait, m.cfg.TimeWait)
 }
 
@@ -124,7 +170,7 @@ func (m *Machine) finish(now Time, c *conn) {
 func (m *Machine) transmit(now Time, c *conn, msg mad.Message) {
 	c.message, c.wait = mad.Append(nil, msg, c.tid), m.cfg.FirstRetry
 	m.send(c, c.message)
-	m.waitForAnswer(now, c)
+	m.scheduleRepeat(now, c)
 }
 
 // resend sends the connection's message once more. One answer to an unproven
@@ -138,8 +184,8 @@ func (m *Machine) resend(c *conn) {
 	m.send(c, c.message)
 }
 
-// answer sends a message that is not repeated.
-func (m *Machine) answer(c *conn, msg mad.Message, tid mad.TransactionID) {
+// sendOnce sends a message that is not repeated.
+func (m *Machine) sendOnce(c *conn, msg mad.Message, tid mad.TransactionID) {
 	m.send(c, mad.Append(nil, msg, tid))
 }
 

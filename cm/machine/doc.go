@@ -24,8 +24,8 @@
 //  1. Tell what happened: Handle for each datagram that arrived on queue pair
 //     1, HandleTimeout when Timeout has passed.
 //  2. Say what is wanted: Listen, Connect, Accept, Ready, Reject, Disconnect.
-//  3. Send what PollSend yields until it answers false.
-//  4. Act on what PollEvent yields until it answers false.
+//  3. Send what PollSend yields until it returns false.
+//  4. Act on what PollEvent yields until it returns false.
 //  5. Arm one timer for Timeout.
 //
 // All calls come from one thread of control at a time; now never runs
@@ -33,8 +33,17 @@
 //
 // # What strangers can do
 //
-// A REQ can be forged. Until its sender has proven its address, by naming the
-// random identifier that only the answer tells, a connection sends it at most
-// three times the bytes that it received; and the connections that are half
-// open are bounded in number and time.
+// A REQ can be forged: anybody can send it in the name of any address. Its
+// sender proves the address by a cookie (braid peers) or by naming the random
+// identifier that only the REP tells (all peers, in the RTU). Until then
+//
+//   - the request has one of a few places, of which an address gets a share;
+//     when all are taken a braid peer is sent a cookie, and a standard one a
+//     probe, or the place of the oldest request that has had its time;
+//   - it is sent at most three times the bytes that were received;
+//   - no other connection ends because of it.
+//
+// Proven requests have more places, likewise shared among addresses. Messages
+// other than REQ count only if the address, both identifiers and, in a DREQ, the
+// queue pair are those of the connection.
 package machine

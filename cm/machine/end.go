@@ -17,15 +17,15 @@ func (m *Machine) Reject(now Time, id mad.CommID, rej mad.REJ) error {
 	}
 	switch c.state {
 	case reqSent, repReceived, reqReceived, repSent:
-		m.refuse(c, rej)
-		m.forget(now, c)
+		m.sendREJ(c, rej)
+		m.remove(now, c)
 		return nil
 	}
 	return ErrState
 }
 
-// refuse sends a REJ of what the peer sent last.
-func (m *Machine) refuse(c *conn, rej mad.REJ) {
+// sendREJ sends a REJ of what the peer sent last.
+func (m *Machine) sendREJ(c *conn, rej mad.REJ) {
 	rej.LocalID, rej.RemoteID = c.local, c.remote
 	switch c.state {
 	case reqReceived:
@@ -43,30 +43,55 @@ func (m *Machine) refuse(c *conn, rej mad.REJ) {
 	default:
 		rej.Subject = mad.SubjectOther
 	}
-	m.answer(c, &rej, c.tid)
+	m.sendOnce(c, &rej, c.tid)
 }
 
 // handleREJ takes a refusal.
 func (m *Machine) handleREJ(now Time, from netip.Addr, msg *mad.REJ) {
 	var c *conn
 	if msg.RemoteID == 0 {
-		// The peer gives up before it has heard of our identifier. Only a half-open
-		// connection can be ended so, because whoever says it has proven nothing.
-		c = m.byPeer[peerKey{from, msg.LocalID}]
-		if c == nil || !c.halfOpen() {
-			m.counters.Unknown++
-			return
-		}
-	} else if c = m.find(from, msg.RemoteID, msg.LocalID); c == nil {
+		c = m.findWithdrawn(from, msg)
+	} else {
+		c = m.find(from, msg.RemoteID, msg.LocalID)
+	}
+	if c == nil {
 		return
 	}
 	switch c.state {
 	case dreqSent, timeWait:
 		m.counters.Duplicates++
-	default:
-		m.raise(c, Event{Kind: Rejected, REJ: msg})
-		m.forget(now, c)
+		return
+	case reqSent:
+		if cookie, ok := cookieIn(msg); ok {
+			m.proveAddress(now, c, cookie)
+			return
+		}
+	case established:
+		// Only a peer that still waits for our RTU can give up. One that has
+		// acknowledged it, or sent its own, ends a connection by DREQ.
+		if !c.active || c.confirmed {
+			m.counters.Mismatched++
+			return
+		}
 	}
+	m.raise(c, Event{Kind: Rejected, REJ: msg})
+	m.remove(now, c)
+}
+
+// findWithdrawn is the connection that a peer gives up before it has heard of
+// our identifier. Who says so has proven nothing, so only a half-open
+// connection can be ended, and by naming the adapter that asked (IBTA 12.6.7).
+func (m *Machine) findWithdrawn(from netip.Addr, msg *mad.REJ) *conn {
+	c := m.byPeer[peerKey{from, msg.LocalID}]
+	if c == nil || !c.halfOpen() {
+		m.counters.Unknown++
+		return nil
+	}
+	if msg.Reason != mad.ReasonTimeout || msg.InfoLen < 8 || binary.BigEndian.Uint64(msg.Info[:]) != c.remoteGUID {
+		m.counters.Mismatched++
+		return nil
+	}
+	return c
 }
 
 // Disconnect ends an established connection: Closed follows. The caller sends
@@ -94,25 +119,33 @@ func (m *Machine) handleDREQ(now Time, from netip.Addr, msg *mad.DREQ, tid mad.T
 		m.emit(from, mad.Append(nil, drep, tid))
 		return
 	}
+	if msg.RemoteQPN != c.localQPN {
+		m.counters.Mismatched++
+		return
+	}
 	switch c.state {
 	case repSent, established, repReceived:
 		// In repSent the RTU was lost, and the peer is through already.
 		m.raise(c, Event{Kind: Disconnected})
-		m.finish(now, c)
+		m.enterTimeWait(now, c)
 	case dreqSent:
 		// Both sides disconnect at once: each answers the other.
 		m.raise(c, Event{Kind: Closed})
-		m.finish(now, c)
+		m.enterTimeWait(now, c)
 	case timeWait:
 		m.counters.Duplicates++
 	default:
 		return
 	}
-	m.answer(c, drep, tid)
+	m.sendOnce(c, drep, tid)
 }
 
-// handleDREP takes the answer to our DREQ.
-func (m *Machine) handleDREP(now Time, c *conn) {
+// handleDREP takes the answer to our DREQ, or to a probe.
+func (m *Machine) handleDREP(now Time, from netip.Addr, msg *mad.DREP, tid mad.TransactionID) {
+	if m.handleProbed(now, from, msg, tid) {
+		return
+	}
+	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
 		return
 	}
@@ -121,7 +154,7 @@ func (m *Machine) handleDREP(now Time, c *conn) {
 		return
 	}
 	m.raise(c, Event{Kind: Closed})
-	m.finish(now, c)
+	m.enterTimeWait(now, c)
 }
 
 // endStale ends a connection that the peer has forgotten.
@@ -134,6 +167,6 @@ func (m *Machine) endStale(now Time, c *conn) {
 	default:
 		m.raise(c, Event{Kind: Disconnected, Stale: true})
 	}
-	m.finish(now, c)
+	m.enterTimeWait(now, c)
 	m.releaseQP(c)
 }

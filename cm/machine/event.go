@@ -49,8 +49,10 @@ type Event struct {
 	REQ  *mad.REQ // Requested
 	REP  *mad.REP // Replied
 	REJ  *mad.REJ // Rejected
-	// Heard tells of a TimedOut whether the peer has said anything at all.
-	Heard bool
+	// Proven tells of Requested that the peer has proven its address.
+	Proven bool
+	// Responded tells of a TimedOut whether the peer has said anything at all.
+	Responded bool
 	// Stale tells of Disconnected that the peer has forgotten the connection:
 	// it uses the same queue pair for another one.
 	Stale bool
@@ -76,7 +78,11 @@ type Counters struct {
 	Unknown      uint64 // messages for connections that do not exist
 	Duplicates   uint64 // messages that had come before
 	Retransmits  uint64
+	Mismatched   uint64 // messages that do not fit the connection they name, ignored
 	Overloaded   uint64 // requests dropped because of a limit
+	Retries      uint64 // requests refused with a cookie
+	Probes       uint64 // standard peers asked to prove their address
+	Displaced    uint64 // unproven requests that lost their place to others
 	Withheld     uint64 // messages not sent to an address that is not proven
 	StaleRefused uint64
 }

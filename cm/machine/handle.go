@@ -25,28 +25,32 @@ func (m *Machine) Handle(now Time, from netip.Addr, b []byte) {
 	case *mad.REP:
 		m.handleREP(now, from, msg, tid)
 	case *mad.RTU:
-		m.handleRTU(now, m.find(from, msg.RemoteID, msg.LocalID), msg)
+		m.handleRTU(now, from, msg, tid)
 	case *mad.DREQ:
 		m.handleDREQ(now, from, msg, tid)
 	case *mad.DREP:
-		m.handleDREP(now, m.find(from, msg.RemoteID, msg.LocalID))
+		m.handleDREP(now, from, msg, tid)
 	}
 }
 
 // find is the connection that a message is for: it names our identifier, and
-// the peer's own as far as we know it, and comes from the peer's address. Who
-// does so has seen our answer and thereby proven the address.
+// the peer's own once we know it, and comes from the peer's address. Who does so
+// has seen our answer and thereby proven the address.
 func (m *Machine) find(from netip.Addr, ours, theirs mad.CommID) *conn {
 	c := m.conns[ours]
-	if c == nil || c.peer != from || c.remote != 0 && theirs != 0 && c.remote != theirs {
+	if c == nil || c.peer != from || c.remote != 0 && c.remote != theirs {
 		m.counters.Unknown++
 		return nil
 	}
-	c.heard, c.proven = true, true
+	c.responded = true
+	if c.halfOpen() {
+		m.prove(c)
+	}
 	return c
 }
 
-// handleMRA gives the peer the time that it asks for.
+// handleMRA gives the peer the time that it asks for, up to a limit that does
+// not move with the number of times it asks.
 func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 	if c == nil {
 		return
@@ -56,10 +60,11 @@ func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 		c.state == repSent && msg.Subject == mad.SubjectREP:
 		delay := min(Time(msg.ServiceTimeout.Duration()), maxDelay)
 		c.wait, c.repeatAt = m.cfg.FirstRetry, now+delay
-		c.endAt = max(c.endAt, now+delay+m.cfg.ConnectTimeout)
+		c.endAt = max(c.endAt, min(now+delay+m.cfg.ConnectTimeout, c.lastEnd))
 		m.schedule(c)
 	case c.state == established && msg.Subject == mad.SubjectOther:
 		// The RTU has arrived.
+		c.confirmed = true
 		m.enter(now, c, established, Never)
 	}
 }
@@ -68,16 +73,16 @@ func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 func (m *Machine) expire(now Time, c *conn) {
 	switch c.state {
 	case reqSent, repReceived, reqReceived, repSent:
-		m.refuse(c, mad.REJ{Reason: mad.ReasonTimeout})
-		m.raise(c, Event{Kind: TimedOut, Heard: c.heard})
-		m.forget(now, c)
+		m.sendREJ(c, mad.REJ{Reason: mad.ReasonTimeout})
+		m.raise(c, Event{Kind: TimedOut, Responded: c.responded})
+		m.remove(now, c)
 	case established:
 		// The peer has not acknowledged the RTU; if it needs it, it will say so.
 		m.enter(now, c, established, Never)
 	case dreqSent:
 		m.raise(c, Event{Kind: Closed})
-		m.finish(now, c)
+		m.enterTimeWait(now, c)
 	case timeWait:
-		m.forget(now, c)
+		m.remove(now, c)
 	}
 }

@@ -195,7 +195,7 @@ func TestDelay(t *testing.T) {
 	req := p.a.sent("asks", "REQ")
 	p.b.take(req)
 	p.b.take(req)
-	p.a.take(p.b.sent("asks for patience", "MRA 0"))
+	p.a.take(p.b.sent("asks for more time", "MRA 0"))
 	p.advance(Second)
 	p.a.sent("is patient")
 	p.advance(Second / 5)
@@ -204,4 +204,25 @@ func TestDelay(t *testing.T) {
 	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{}, false))
 	p.a.take(p.b.sent("grants", "REP"))
 	p.a.happened("granted", Replied)
+}
+
+// TestDelayIsBounded: a peer that asks for more time again and again is given up
+// in the end, by either side.
+func TestDelayIsBounded(t *testing.T) {
+	p := newPair(t)
+	id := p.a.connect(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x22}, false))
+	p.b.sent("grants, which is lost", "REP")
+	fromB := mad.Append(nil, &mad.MRA{LocalID: 99, RemoteID: id, Subject: mad.SubjectREQ, ServiceTimeout: 31}, 1)
+	fromA := mad.Append(nil, &mad.MRA{LocalID: id, RemoteID: p.b.last.ID, Subject: mad.SubjectREP, ServiceTimeout: 31}, 1)
+	for range 100 {
+		p.a.takeFrom(p.b.addr, fromB)
+		p.b.takeFrom(p.a.addr, fromA)
+		p.advance(Second)
+	}
+	p.a.happened("gives up", TimedOut)
+	p.b.happened("gives up", TimedOut)
+	p.empty()
 }

@@ -38,20 +38,40 @@ func newPair(t testing.TB, change ...func(*Config)) *pair {
 }
 
 func (p *pair) newEnd(n byte, change ...func(*Config)) *end {
-	cfg := Config{GUID: uint64(n), Rand: rand.New(rand.NewPCG(uint64(n), 7))}
+	cfg := Config{GUID: uint64(n), Rand: rand.New(rand.NewPCG(uint64(n), 7)), SupportsRetry: isBraid}
 	for _, f := range change {
 		f(&cfg)
 	}
 	return &end{p: p, m: New(cfg), addr: netip.AddrFrom4([4]byte{10, 0, 0, n})}
 }
 
-// connect asks for a connection from a queue pair.
+// connect asks for a connection from a queue pair, as a standard peer does.
 func (e *end) connect(to *end, qpn uint32) mad.CommID {
 	e.p.t.Helper()
-	id, err := e.m.Connect(e.p.now, to.addr, mad.REQ{Service: service, QPN: qpn})
+	return e.ask(to, mad.REQ{Service: service, QPN: qpn})
+}
+
+// connectBraid asks as a peer does that knows cookies.
+func (e *end) connectBraid(to *end, qpn uint32) mad.CommID {
+	e.p.t.Helper()
+	return e.ask(to, braidREQ(qpn))
+}
+
+func (e *end) ask(to *end, req mad.REQ) mad.CommID {
+	e.p.t.Helper()
+	id, err := e.m.Connect(e.p.now, to.addr, req)
 	e.p.must(err)
 	return id
 }
+
+// braidREQ is a request that isBraid knows as one of a braid peer.
+func braidREQ(qpn uint32) mad.REQ {
+	return mad.REQ{Service: service, QPN: qpn, PrivateData: [mad.REQPrivateLen]byte{0: braidMark}}
+}
+
+const braidMark = 0xb1
+
+func isBraid(req *mad.REQ) bool { return req.PrivateData[0] == braidMark }
 
 // sent are the datagrams that the end sends, which must be these messages.
 func (e *end) sent(why string, want ...string) [][]byte {
@@ -165,6 +185,9 @@ func (p *pair) empty() {
 		if m.Len() != 0 || m.HalfOpen() != 0 || len(m.byPeer) != 0 || len(m.byQP) != 0 || m.Timeout() != Never {
 			p.t.Fatalf("%v: %d connections, %d half open, %d by peer, %d by queue pair, timeout %d",
 				e.addr, m.Len(), m.HalfOpen(), len(m.byPeer), len(m.byQP), m.Timeout())
+		}
+		if len(m.proven.held)+len(m.unproven.held) != 0 {
+			p.t.Fatalf("%v: peers are remembered: %v, %v", e.addr, m.proven.held, m.unproven.held)
 		}
 		for _, l := range m.listeners {
 			if l.waiting != 0 {

@@ -23,13 +23,17 @@ func TestStrangers(t *testing.T) {
 		m    mad.Message
 		want string // what the stranger is told
 	}{
-		{"farewell from elsewhere", stranger, &mad.DREQ{LocalID: a, RemoteID: b}, "DREP"},
-		{"farewell by a wrong identifier", p.a.addr, &mad.DREQ{LocalID: a + 1, RemoteID: b}, "DREP"},
+		{"farewell from elsewhere", stranger, &mad.DREQ{LocalID: a, RemoteID: b, RemoteQPN: 0x22}, "DREP"},
+		{"farewell by a wrong identifier", p.a.addr, &mad.DREQ{LocalID: a + 1, RemoteID: b, RemoteQPN: 0x22}, "DREP"},
+		{"farewell by our identifier alone", p.a.addr, &mad.DREQ{RemoteID: b, RemoteQPN: 0x22}, "DREP"},
+		{"farewell to another queue pair", p.a.addr, &mad.DREQ{LocalID: a, RemoteID: b, RemoteQPN: 0x23}, ""},
 		{"refusal from elsewhere", stranger, &mad.REJ{LocalID: a, RemoteID: b}, ""},
-		{"refusal without our identifier", p.a.addr, &mad.REJ{LocalID: a, Reason: mad.ReasonTimeout}, ""},
+		{"refusal by our identifier alone", p.a.addr, &mad.REJ{RemoteID: b}, ""},
+		{"refusal without our identifier", p.a.addr, &mad.REJ{LocalID: a, Reason: mad.ReasonTimeout, InfoLen: 8, Info: [72]byte{7: 1}}, ""},
+		{"refusal by a peer that has sent its RTU", p.a.addr, &mad.REJ{LocalID: a, RemoteID: b, Subject: mad.SubjectOther, Reason: mad.ReasonTimeout}, ""},
 		{"reply that nobody asked for", p.a.addr, &mad.REP{LocalID: a, RemoteID: b + 1}, "REJ 6"},
-		{"ready from elsewhere", stranger, &mad.RTU{LocalID: a, RemoteID: b}, ""},
-		{"patience from elsewhere", stranger, &mad.MRA{LocalID: a, RemoteID: b}, ""},
+		{"ready from elsewhere", stranger, &mad.RTU{LocalID: a, RemoteID: b}, "REJ 6"},
+		{"delay from elsewhere", stranger, &mad.MRA{LocalID: a, RemoteID: b}, ""},
 		{"answer to no farewell", p.a.addr, &mad.DREP{LocalID: a, RemoteID: b}, ""},
 	}
 	for _, test := range tests {
@@ -50,7 +54,7 @@ func TestStrangers(t *testing.T) {
 // random, and time passes.
 func TestAmplification(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	p := newPair(t, func(c *Config) { c.MaxHalfOpen = 64 })
+	p := newPair(t, func(c *Config) { c.MaxUnproven = 64 })
 	p.must(p.b.m.Listen(service+5, 1000))
 	in, out := map[netip.Addr]int{}, map[netip.Addr]int{}
 	for step := range 20000 {

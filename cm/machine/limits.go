@@ -16,7 +16,7 @@ const (
 	Second           = 1000 * Millisecond
 )
 
-// Never is later than every instant: what Timeout answers when nothing is armed.
+// Never is later than every instant: what Timeout returns when nothing is armed.
 const Never Time = math.MaxInt64
 
 // amplification is how many bytes may go to an address that is not proven, for
@@ -33,8 +33,34 @@ const statedTimeout mad.Interval = 15
 // repetitions are bounded by time instead: under heavy loss, sixteen are too few.
 const statedRetries = 15
 
-// maxDelay bounds the time for which a peer can ask us to wait by MRA.
+// maxDelay bounds the time that a peer can gain by MRAs, by one as by all that
+// it sends in a state of the connection. It is twice AcceptTimeout, so that a
+// program of ours at the other end may take all of that.
 const maxDelay = 60 * Second
+
+// Bounds on what is kept for peers that have proven nothing.
+const (
+	// provenShare and unprovenShare are the shares of the pools' free places
+	// that one address may hold: of 8192 the first is 481, more than the 256
+	// requests that a braid peer has on their way at a time; of 1024 the second
+	// is 341, enough for the start of a parallel program on a standard host.
+	provenShare   = 16
+	unprovenShare = 2
+	// proofTime is how long an unproven request keeps its place in a full pool.
+	// Within it an honest peer has received the REP and sent the RTU, also if each
+	// was lost once. With 1024 places it bounds the rate at which a flood makes a
+	// program create queue pairs in vain, to 256 a second.
+	proofTime = 4 * Second
+	// knownTime is how long an address stays known that has answered a probe. A
+	// standard peer repeats its REQ after what Linux makes of its own times, 6.4 s.
+	// maxKnown bounds their number; the oldest is forgotten for a new one.
+	knownTime = 30 * Second
+	maxKnown  = 1024
+	// secretPeriod is the life of a secret that cookies are made with. A cookie
+	// is good for one to two of them, longer than ConnectTimeout; a later one
+	// is refused with a fresh one.
+	secretPeriod = 20 * Second
+)
 
 // Config of a machine; Rand is required, and zero elsewhere stands for the
 // default.
@@ -42,8 +68,11 @@ type Config struct {
 	// GUID names the adapter in messages.
 	GUID uint64
 	// Rand chooses identifiers, which must not be guessable on a real network:
-	// they prove a peer's address.
+	// they prove a peer's address. It also draws the secrets of cookies.
 	Rand *rand.Rand
+	// SupportsRetry says of a REQ whether its sender, refused with a cookie,
+	// sends it again with that. Standard peers do not; nil: nobody does.
+	SupportsRetry func(*mad.REQ) bool
 
 	// FirstRetry is the time after which a message is repeated, default 100 ms.
 	// Each repetition doubles it, up to MaxRetry, default 500 ms.
@@ -65,10 +94,15 @@ type Config struct {
 	// 1 s, which is longer than packets live in a datacenter.
 	TimeWait Time
 	// MaxConns bounds the connections, default 65536, as many as a device has
-	// queue pairs. MaxHalfOpen bounds those that peers asked for and that are
-	// not established, default 8192; further requests are not answered, so that
-	// a peer in earnest asks again.
+	// queue pairs. MaxHalfOpen bounds those that peers of proven address asked
+	// for and that are not established, default 8192; further requests are not
+	// answered, so that a peer in earnest asks again.
 	MaxConns, MaxHalfOpen int
+	// MaxUnproven bounds those of peers that have not proven their address,
+	// default 1024: the places of standard peers, which prove it by their RTU only.
+	// While there is room, braid peers are spared the round trip for a cookie.
+	// Negative: none.
+	MaxUnproven int
 }
 
 func (c Config) withDefaults() Config {
@@ -93,6 +127,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxHalfOpen == 0 {
 		c.MaxHalfOpen = 8192
+	}
+	if c.MaxUnproven == 0 {
+		c.MaxUnproven = 1024
 	}
 	return c
 }

@@ -14,14 +14,18 @@ type Machine struct {
 	byPeer    map[peerKey]*conn
 	byQP      map[qpKey]*conn
 	opened    uint64 // connections ever
-	halfOpen  int
+	proven    pool   // half-open connections, by whether the peer's address is proven
+	unproven  pool
+	cookies   cookieJar
+	known     knownAddrs // that answered a probe
 	timers    deadlines
 	outbox    fifo[datagram]
 	events    fifo[Event]
 	counters  Counters
 }
 
-// listener takes the requests for a service.
+// listener takes the requests for a service. The backlog is that of proven
+// requests; the others have places of their own.
 type listener struct {
 	backlog, waiting int
 }
@@ -33,17 +37,22 @@ type datagram struct {
 
 // New makes a machine without connections.
 func New(cfg Config) *Machine {
+	cfg = cfg.withDefaults()
 	return &Machine{
-		cfg:       cfg.withDefaults(),
+		cfg:       cfg,
 		listeners: make(map[mad.ServiceID]*listener),
 		conns:     make(map[mad.CommID]*conn),
 		byPeer:    make(map[peerKey]*conn),
 		byQP:      make(map[qpKey]*conn),
+		proven:    newPool(cfg.MaxHalfOpen, provenShare),
+		unproven:  newPool(cfg.MaxUnproven, unprovenShare),
+		cookies:   newCookieJar(cfg.Rand),
+		known:     knownAddrs{until: make(map[netip.Addr]Time)},
 	}
 }
 
 // Listen lets peers ask for connections to a service. At most backlog requests
-// wait for the program; further ones are not answered.
+// of proven peers wait for the program; further ones are not answered.
 func (m *Machine) Listen(s mad.ServiceID, backlog int) error {
 	if m.listeners[s] != nil {
 		return ErrInUse
@@ -73,12 +82,12 @@ func (m *Machine) Len() int { return len(m.conns) }
 
 // HalfOpen is the number of connections that peers asked for and that are not
 // established.
-func (m *Machine) HalfOpen() int { return m.halfOpen }
+func (m *Machine) HalfOpen() int { return m.proven.len() + m.unproven.len() }
 
-// Heard says whether the peer of a connection has said anything yet.
-func (m *Machine) Heard(id mad.CommID) bool {
+// Responded says whether the peer of a connection has said anything yet.
+func (m *Machine) Responded(id mad.CommID) bool {
 	c := m.conns[id]
-	return c != nil && c.heard
+	return c != nil && c.responded
 }
 
 func (m *Machine) emit(to netip.Addr, b []byte) {

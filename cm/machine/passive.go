@@ -6,63 +6,88 @@ import (
 	"github.com/braid-rdma/braid/cm/mad"
 )
 
-// patience is the time that we ask for when the program has not answered yet:
+// mraTimeout is the time that we ask for when the program has not answered yet:
 // 1.07 s. A peer asks again afterwards, and is put off again.
-const patience mad.Interval = 18
+const mraTimeout mad.Interval = 18
 
 // handleREQ takes a peer's request for a connection.
 func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.TransactionID) {
 	if c := m.byPeer[peerKey{from, msg.LocalID}]; c != nil {
-		m.handleAgain(c, msg, tid)
-		return
-	}
-	if old := m.byQP[qpKey{from, msg.QPN}]; old != nil {
-		// IBTA 12.9.8.3: a queue pair in use cannot ask for a connection, so the
-		// peer has lost the one that we remember.
-		m.counters.StaleRefused++
-		m.refuseStranger(from, msg, tid, mad.ReasonStale)
-		m.endStale(now, old)
+		m.handleDuplicateREQ(c, msg, tid)
 		return
 	}
 	l := m.listeners[msg.Service]
+	retry := m.cfg.SupportsRetry != nil && m.cfg.SupportsRetry(msg)
+	cookie := retry && m.cookies.proves(now, from, msg, tid)
+	proven := cookie || !retry && m.known.has(now, from)
 	switch {
 	case l == nil:
-		m.refuseStranger(from, msg, tid, mad.ReasonInvalidService)
+		m.rejectREQ(from, msg, tid, mad.ReasonInvalidService)
 		return
 	case msg.Transport != mad.TransportRC:
-		m.refuseStranger(from, msg, tid, mad.ReasonInvalidTransport)
+		m.rejectREQ(from, msg, tid, mad.ReasonInvalidTransport)
 		return
-	case l.waiting >= l.backlog || m.halfOpen >= m.cfg.MaxHalfOpen || len(m.conns) >= m.cfg.MaxConns:
+	case len(m.conns) >= m.cfg.MaxConns, proven && (l.waiting >= l.backlog || !m.proven.admits(from)):
 		m.counters.Overloaded++
 		return
+	case !proven && !m.unproven.admits(from):
+		if retry {
+			m.askForProof(now, from, msg, tid)
+			return
+		}
+		if !m.displace(now, from) {
+			m.counters.Overloaded++
+			m.probe(now, from)
+			return
+		}
 	}
-	c := m.open(from, reqReceived)
-	c.tid, c.listener, c.received = tid, l, 1
-	l.waiting++
-	m.halfOpen++
-	m.learn(c, msg.LocalID, msg.QPN)
+	c := m.open(now, from, reqReceived)
+	c.tid, c.listener, c.received, c.remoteGUID = tid, l, 1, msg.LocalGUID
 	c.endAt = now + m.cfg.AcceptTimeout
 	m.schedule(c)
-	m.raise(c, Event{Kind: Requested, REQ: msg})
+	m.setRemote(c, msg.LocalID, msg.QPN)
+	switch {
+	case cookie:
+		m.prove(c)
+		m.claimQP(now, c)
+	case proven:
+		m.join(c, &m.proven)
+	default:
+		m.join(c, &m.unproven)
+	}
+	m.raise(c, Event{Kind: Requested, REQ: msg, Proven: proven})
 }
 
-// handleAgain answers a request that has come before as its connection stands.
-func (m *Machine) handleAgain(c *conn, msg *mad.REQ, tid mad.TransactionID) {
+// displace makes room for an unproven request by ending the oldest one, if that
+// has had its time. Its peer is not told: in earnest, it asks again.
+func (m *Machine) displace(now Time, from netip.Addr) bool {
+	oldest := m.unproven.displaceable(now, from)
+	if oldest == nil {
+		return false
+	}
+	m.counters.Displaced++
+	m.raise(oldest, Event{Kind: TimedOut})
+	m.remove(now, oldest)
+	return true
+}
+
+// handleDuplicateREQ answers a request that has come before as its connection stands.
+func (m *Machine) handleDuplicateREQ(c *conn, msg *mad.REQ, tid mad.TransactionID) {
 	m.counters.Duplicates++
 	c.received++
 	switch c.state {
 	case reqReceived:
-		m.answer(c, m.delay(c, mad.SubjectREQ), tid)
+		m.sendOnce(c, m.mraFor(c, mad.SubjectREQ), tid)
 	case repSent:
 		m.resend(c)
 	case timeWait:
-		m.refuseStranger(c.peer, msg, tid, mad.ReasonStale)
+		m.rejectREQ(c.peer, msg, tid, mad.ReasonStale)
 	}
 }
 
-// refuseStranger answers a request that makes no connection: one datagram for
+// rejectREQ answers a request that makes no connection: one datagram for
 // one.
-func (m *Machine) refuseStranger(to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
+func (m *Machine) rejectREQ(to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
 	rej := &mad.REJ{RemoteID: msg.LocalID, Subject: mad.SubjectREQ, Reason: reason}
 	m.emit(to, mad.Append(nil, rej, tid))
 }
@@ -79,24 +104,29 @@ func (m *Machine) Accept(now Time, id mad.CommID, rep mad.REP, confirm bool) err
 		return ErrState
 	}
 	rep.LocalID, rep.RemoteID, rep.LocalGUID = c.local, c.remote, m.cfg.GUID
-	c.confirm = confirm
+	c.localQPN, c.confirm = rep.QPN, confirm
 	m.enter(now, c, repSent, m.cfg.ReadyTimeout)
 	m.transmit(now, c, &rep)
 	return nil
 }
 
-// handleRTU takes the news that the peer is ready.
-func (m *Machine) handleRTU(now Time, c *conn, _ *mad.RTU) {
+// handleRTU takes the news that the peer is ready. If its request has lost its
+// place meanwhile the peer is told, since it believes to be connected.
+func (m *Machine) handleRTU(now Time, from netip.Addr, msg *mad.RTU, tid mad.TransactionID) {
+	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
+		rej := &mad.REJ{LocalID: msg.RemoteID, RemoteID: msg.LocalID, Subject: mad.SubjectOther, Reason: mad.ReasonInvalidCommID}
+		m.emit(from, mad.Append(nil, rej, tid))
 		return
 	}
 	if c.state == repSent {
 		m.enter(now, c, established, Never)
+		m.claimQP(now, c)
 		m.raise(c, Event{Kind: Established})
 	} else {
 		m.counters.Duplicates++
 	}
 	if c.state == established && c.confirm {
-		m.answer(c, &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: mad.SubjectOther}, c.tid)
+		m.sendOnce(c, &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: mad.SubjectOther}, c.tid)
 	}
 }

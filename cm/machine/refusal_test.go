@@ -82,6 +82,14 @@ func TestWithdrawal(t *testing.T) {
 	id = p.a.connect(p.b, 0x11)
 	p.b.take(p.a.sent("asks", "REQ"))
 	p.b.happened("asked", Requested)
+	for _, forged := range []mad.REJ{
+		{LocalID: id, Reason: mad.ReasonTimeout, InfoLen: 8, Info: [72]byte{7: 99}},
+		{LocalID: id, Reason: mad.ReasonTimeout},
+		{LocalID: id, Reason: mad.ReasonConsumer, InfoLen: 8, Info: [72]byte{7: 1}},
+	} {
+		p.b.takeFrom(p.a.addr, mad.Append(nil, &forged, 1))
+		p.b.happened("not the words of the adapter that asked")
+	}
 	p.must(p.a.m.Reject(p.now, id, mad.REJ{}))
 	p.b.take(p.a.sent("withdraws", "REJ 4"))
 	p.b.happened("withdrawn", Rejected)
@@ -105,8 +113,8 @@ func TestSilentPeer(t *testing.T) {
 		}
 	}
 	p.a.happened("nobody is there", TimedOut)
-	if p.a.last.Heard {
-		t.Error("claims to have heard of a peer that is silent")
+	if p.a.last.Responded {
+		t.Error("claims that a silent peer has responded")
 	}
 	p.empty()
 }
@@ -165,22 +173,24 @@ func TestPeerDies(t *testing.T) {
 }
 
 // TestStale: a peer that asks anew from the queue pair of a connection has lost
-// that connection.
+// that connection; but who asks must have proven to be that peer.
 func TestStale(t *testing.T) {
 	p := newPair(t)
 	p.establish(false)
 	p.a.m = p.newEnd(9).m // restarted at the same address
 	p.a.connect(p.b, 0x11)
 	p.b.take(p.a.sent("asks", "REQ"))
-	p.b.happened("the old connection is over", Disconnected)
-	if !p.b.last.Stale {
-		t.Error("the reason is not told")
+	p.b.happened("the old connection lives: anybody can have sent that", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x23}, false))
+	p.a.take(p.b.sent("grants", "REP"))
+	p.a.happened("granted", Replied)
+	p.must(p.a.m.Ready(p.now, p.a.last.ID, false))
+	p.b.take(p.a.sent("is ready", "RTU"))
+	e, _ := p.b.m.PollEvent()
+	if e.Kind != Disconnected || !e.Stale {
+		t.Errorf("%v, stale %v, want that the old connection is over", e.Kind, e.Stale)
 	}
-	p.a.take(p.b.sent("refuses the new", "REJ 10"))
-	p.a.happened("refused", Rejected)
-	p.a.connect(p.b, 0x11)
-	p.b.take(p.a.sent("asks again", "REQ"))
-	p.b.happened("now it is free", Requested)
+	p.b.happened("the new one is up", Established)
 
 	// The same, seen from the side that asks: the grant comes from a queue pair
 	// that is held.
@@ -201,29 +211,31 @@ func TestStale(t *testing.T) {
 // TestLimits: what is beyond a limit is not answered, and the peer's
 // repetitions get through when there is room again.
 func TestLimits(t *testing.T) {
-	p := newPair(t)
+	p := newPair(t, noUnproven)
 	var ids []mad.CommID
 	for i := range uint32(5) {
-		p.a.connect(p.b, 0x11+i)
+		p.a.connectBraid(p.b, 0x11+i)
 	}
 	p.b.take(p.a.sent("five ask", "REQ", "REQ", "REQ", "REQ", "REQ"))
+	p.a.take(p.b.sent("nothing is proven", "REJ 3", "REJ 3", "REJ 3", "REJ 3", "REJ 3"))
+	p.b.take(p.a.sent("five ask with cookies", "REQ", "REQ", "REQ", "REQ", "REQ"))
 	for range 4 {
 		e, _ := p.b.m.PollEvent()
 		ids = append(ids, e.ID)
 	}
-	p.b.happened("four are heard")
+	p.b.happened("four are taken")
 	p.b.sent("the fifth is not answered")
 	p.must(p.b.m.Reject(p.now, ids[0], mad.REJ{Reason: mad.ReasonNoResources}))
 	p.a.take(p.b.sent("room for one", "REJ 3"))
 	p.a.happened("refused", Rejected)
 	p.advance(110 * Millisecond)
 	p.b.take(p.a.sent("the others ask again", "REQ", "REQ", "REQ", "REQ"))
-	p.b.happened("the fifth is heard", Requested)
+	p.b.happened("the fifth is taken", Requested)
 	if got := p.b.m.Counters().Overloaded; got != 1 {
 		t.Errorf("%d requests dropped", got)
 	}
 
-	p = newPair(t, func(c *Config) { c.MaxConns, c.MaxHalfOpen = 3, 2 })
+	p = newPair(t, func(c *Config) { c.MaxConns, c.MaxUnproven = 3, 6 })
 	for i := range uint32(3) {
 		p.a.connect(p.b, 0x11+i)
 	}
@@ -233,3 +245,6 @@ func TestLimits(t *testing.T) {
 	p.b.take(p.a.sent("three ask", "REQ", "REQ", "REQ"))
 	p.b.happened("two may be half open", Requested, Requested)
 }
+
+// noUnproven leaves no place for requests that are not proven.
+func noUnproven(c *Config) { c.MaxUnproven = -1 }

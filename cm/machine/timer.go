@@ -81,10 +81,10 @@ func (m *Machine) HandleTimeout(now Time) {
 func (m *Machine) repeat(now Time, c *conn) {
 	m.resend(c)
 	c.wait = min(2*c.wait, m.cfg.MaxRetry)
-	m.waitForAnswer(now, c)
+	m.scheduleRepeat(now, c)
 }
 
-func (m *Machine) waitForAnswer(now Time, c *conn) {
+func (m *Machine) scheduleRepeat(now Time, c *conn) {
 	c.repeatAt = now + c.wait - Time(m.cfg.Rand.Int64N(int64(c.wait)/5+1))
 	m.schedule(c)
 }

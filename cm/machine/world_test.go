@@ -23,11 +23,12 @@ type world struct {
 	now      Time
 	ends     map[netip.Addr]*player
 	a, b     *player
+	hostile  *hostilePeer // nil: nobody lies
 	flying   flights
 	launched int
 
 	loss, corruption, duplication float64
-	longestTrip                   Time
+	longestTrip, longestThought   Time
 }
 
 // player is a machine and the program that uses it.
@@ -37,6 +38,7 @@ type player struct {
 	addr netip.Addr
 
 	up, down map[mad.CommID]bool
+	upAt     map[mad.CommID]Time
 	failed   int
 }
 
@@ -66,10 +68,14 @@ func (f *flights) Pop() any {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 99)), now: 1, ends: map[netip.Addr]*player{}, longestTrip: 40 * Millisecond}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 99)), now: 1, ends: map[netip.Addr]*player{},
+		longestTrip: 40 * Millisecond, longestThought: 300 * Millisecond}
 	for i, p := range []**player{&w.a, &w.b} {
-		cfg := Config{GUID: uint64(i), Rand: rand.New(rand.NewPCG(seed, uint64(i)))}
-		*p = &player{w: w, m: New(cfg), addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), up: map[mad.CommID]bool{}, down: map[mad.CommID]bool{}}
+		cfg := Config{GUID: uint64(i), Rand: rand.New(rand.NewPCG(seed, uint64(i))), SupportsRetry: isBraid}
+		*p = &player{
+			w: w, m: New(cfg), addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}),
+			up: map[mad.CommID]bool{}, down: map[mad.CommID]bool{}, upAt: map[mad.CommID]Time{},
+		}
 		w.ends[(*p).addr] = *p
 	}
 	if err := w.b.m.Listen(service, 1000); err != nil {
@@ -111,7 +117,8 @@ func (p *player) pump() {
 // carry loses, changes or delays a datagram. A sum stands for the ICRC, which
 // makes the receiver drop what was changed on the way.
 func (w *world) carry(from, to netip.Addr, b []byte) {
-	if w.r.Float64() < w.loss {
+	somebody := w.ends[to] != nil || w.hostile != nil && to == w.hostile.addr
+	if !somebody || w.r.Float64() < w.loss {
 		return
 	}
 	f := &flight{from: from, to: to, bytes: append([]byte(nil), b...), sum: crc32.ChecksumIEEE(b)}
@@ -123,7 +130,7 @@ func (w *world) carry(from, to netip.Addr, b []byte) {
 
 // act is the program: it grants and goes on, after a while.
 func (p *player) act(e Event) {
-	thinks := Time(p.w.r.Int64N(int64(300 * Millisecond)))
+	thinks := Time(p.w.r.Int64N(int64(p.w.longestThought)))
 	later := func(f func() error) {
 		p.w.launch(&flight{call: func() {
 			// The connection may have ended meanwhile.
@@ -138,7 +145,7 @@ func (p *player) act(e Event) {
 		later(func() error {
 			err := p.m.Ready(p.w.now, e.ID, true)
 			if err == nil {
-				p.up[e.ID] = true
+				p.up[e.ID], p.upAt[e.ID] = true, p.w.now
 			}
 			return err
 		})
@@ -186,6 +193,10 @@ func (w *world) land(f *flight) {
 		return
 	}
 	to := w.ends[f.to]
+	if to == nil {
+		w.hostile.handle(f.bytes)
+		return
+	}
 	to.m.Handle(w.now, f.from, f.bytes)
 	to.pump()
 }
@@ -213,9 +224,12 @@ func TestSeedsHandshake(t *testing.T) {
 			sayReplay(t, seed)
 			w := newWorld(t, seed)
 			w.loss, w.corruption, w.duplication = 0.3, 0.3, 0.2
+			if seed%2 == 0 {
+				w.b.m.unproven.limit = 0 // cookies for all
+			}
 			const connections = 5
 			for i := range uint32(connections) {
-				if _, err := w.a.m.Connect(w.now, w.b.addr, mad.REQ{Service: service, QPN: 0x100 + i}); err != nil {
+				if _, err := w.a.m.Connect(w.now, w.b.addr, braidREQ(0x100+i)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -38,43 +38,43 @@ func (*DREQ) Attribute() Attribute { return AttrDREQ }
 // Attribute is AttrDREP.
 func (*DREP) Attribute() Attribute { return AttrDREP }
 
-func (m *RTU) load(b []byte) {
-	m.LocalID, m.RemoteID = loadIDs(b)
+func (m *RTU) decode(b []byte) {
+	m.LocalID, m.RemoteID = decodeIDs(b)
 	copy(m.PrivateData[:], b[8:])
 }
 
-func (m *RTU) put(b []byte) {
-	putIDs(b, m.LocalID, m.RemoteID)
+func (m *RTU) encode(b []byte) {
+	encodeIDs(b, m.LocalID, m.RemoteID)
 	copy(b[8:], m.PrivateData[:])
 }
 
-func (m *DREQ) load(b []byte) {
-	m.LocalID, m.RemoteID = loadIDs(b)
+func (m *DREQ) decode(b []byte) {
+	m.LocalID, m.RemoteID = decodeIDs(b)
 	m.RemoteQPN = word24(b[8:])
 	copy(m.PrivateData[:], b[12:])
 }
 
-func (m *DREQ) put(b []byte) {
-	putIDs(b, m.LocalID, m.RemoteID)
+func (m *DREQ) encode(b []byte) {
+	encodeIDs(b, m.LocalID, m.RemoteID)
 	putWord24(b[8:], m.RemoteQPN)
 	copy(b[12:], m.PrivateData[:])
 }
 
-func (m *DREP) load(b []byte) {
-	m.LocalID, m.RemoteID = loadIDs(b)
+func (m *DREP) decode(b []byte) {
+	m.LocalID, m.RemoteID = decodeIDs(b)
 	copy(m.PrivateData[:], b[8:])
 }
 
-func (m *DREP) put(b []byte) {
-	putIDs(b, m.LocalID, m.RemoteID)
+func (m *DREP) encode(b []byte) {
+	encodeIDs(b, m.LocalID, m.RemoteID)
 	copy(b[8:], m.PrivateData[:])
 }
 
-func loadIDs(b []byte) (local, remote CommID) {
+func decodeIDs(b []byte) (local, remote CommID) {
 	return CommID(binary.BigEndian.Uint32(b)), CommID(binary.BigEndian.Uint32(b[4:]))
 }
 
-func putIDs(b []byte, local, remote CommID) {
+func encodeIDs(b []byte, local, remote CommID) {
 	binary.BigEndian.PutUint32(b, uint32(local))
 	binary.BigEndian.PutUint32(b[4:], uint32(remote))
 }

@@ -51,10 +51,10 @@ type TransactionID uint64
 // Message is one of *REQ, *MRA, *REJ, *REP, *RTU, *DREQ and *DREP.
 type Message interface {
 	Attribute() Attribute
-	// load reads the 232 bytes after the header, put writes them; put finds
+	// decode reads the 232 bytes after the header, encode writes them; encode finds
 	// them zero.
-	load(b []byte)
-	put(b []byte)
+	decode(b []byte)
+	encode(b []byte)
 }
 
 // newMessage is an empty message of an attribute, or nil.
@@ -78,7 +78,7 @@ func newMessage(a Attribute) Message {
 	return nil
 }
 
-// Parse reads a datagram. What it answers does not refer to b.
+// Parse reads a datagram. What it returns does not refer to b.
 func Parse(b []byte) (Message, TransactionID, error) {
 	if len(b) != Len {
 		return nil, 0, ErrLength
@@ -93,7 +93,7 @@ func Parse(b []byte) (Message, TransactionID, error) {
 	if m == nil || b[3] != methodSend {
 		return nil, 0, ErrAttribute
 	}
-	m.load(b[HeaderLen:])
+	m.decode(b[HeaderLen:])
 	return m, TransactionID(binary.BigEndian.Uint64(b[8:])), nil
 }
 
@@ -103,10 +103,15 @@ func Append(b []byte, m Message, tid TransactionID) []byte {
 	b = append(b, make([]byte, Len)...)
 	d := b[start:]
 	d[0], d[1], d[2], d[3] = baseVersion, classCM, classVersion, methodSend
-	binary.BigEndian.PutUint64(d[8:], uint64(tid))
+	SetTransactionID(d, tid)
 	binary.BigEndian.PutUint16(d[16:], uint16(m.Attribute()))
-	m.put(d[HeaderLen:])
+	m.encode(d[HeaderLen:])
 	return b
+}
+
+// SetTransactionID changes the transaction of a datagram.
+func SetTransactionID(datagram []byte, tid TransactionID) {
+	binary.BigEndian.PutUint64(datagram[8:], uint64(tid))
 }
 
 // word24 reads the upper 24 bits of the four bytes at b; the lowest byte

@@ -35,8 +35,8 @@ type REJ struct {
 // Attribute is AttrREJ.
 func (*REJ) Attribute() Attribute { return AttrREJ }
 
-func (m *REJ) load(b []byte) {
-	m.LocalID, m.RemoteID = loadIDs(b)
+func (m *REJ) decode(b []byte) {
+	m.LocalID, m.RemoteID = decodeIDs(b)
 	m.Subject = Subject(b[8] >> 6)
 	// Seven bits can say more than there is room for.
 	m.InfoLen = min(b[9]>>1, REJInfoLen)
@@ -45,8 +45,8 @@ func (m *REJ) load(b []byte) {
 	copy(m.PrivateData[:], b[84:])
 }
 
-func (m *REJ) put(b []byte) {
-	putIDs(b, m.LocalID, m.RemoteID)
+func (m *REJ) encode(b []byte) {
+	encodeIDs(b, m.LocalID, m.RemoteID)
 	b[8] = byte(m.Subject) << 6
 	b[9] = min(m.InfoLen, REJInfoLen) << 1
 	binary.BigEndian.PutUint16(b[10:], uint16(m.Reason))
@@ -66,15 +66,15 @@ type MRA struct {
 // Attribute is AttrMRA.
 func (*MRA) Attribute() Attribute { return AttrMRA }
 
-func (m *MRA) load(b []byte) {
-	m.LocalID, m.RemoteID = loadIDs(b)
+func (m *MRA) decode(b []byte) {
+	m.LocalID, m.RemoteID = decodeIDs(b)
 	m.Subject = Subject(b[8] >> 6)
 	m.ServiceTimeout = Interval(b[9] >> 3)
 	copy(m.PrivateData[:], b[10:])
 }
 
-func (m *MRA) put(b []byte) {
-	putIDs(b, m.LocalID, m.RemoteID)
+func (m *MRA) encode(b []byte) {
+	encodeIDs(b, m.LocalID, m.RemoteID)
 	b[8] = byte(m.Subject) << 6
 	b[9] = byte(m.ServiceTimeout) << 3
 	copy(b[10:], m.PrivateData[:])

@@ -24,9 +24,9 @@ type REP struct {
 // Attribute is AttrREP.
 func (*REP) Attribute() Attribute { return AttrREP }
 
-func (m *REP) load(b []byte) {
+func (m *REP) decode(b []byte) {
 	be := binary.BigEndian
-	m.LocalID, m.RemoteID = loadIDs(b)
+	m.LocalID, m.RemoteID = decodeIDs(b)
 	m.QKey = be.Uint32(b[8:])
 	m.QPN = word24(b[12:])
 	m.PSN = word24(b[20:])
@@ -37,9 +37,9 @@ func (m *REP) load(b []byte) {
 	copy(m.PrivateData[:], b[36:])
 }
 
-func (m *REP) put(b []byte) {
+func (m *REP) encode(b []byte) {
 	be := binary.BigEndian
-	putIDs(b, m.LocalID, m.RemoteID)
+	encodeIDs(b, m.LocalID, m.RemoteID)
 	be.PutUint32(b[8:], m.QKey)
 	putWord24(b[12:], m.QPN)
 	putWord24(b[20:], m.PSN)

@@ -57,7 +57,7 @@ type Route struct {
 // Attribute is AttrREQ.
 func (*REQ) Attribute() Attribute { return AttrREQ }
 
-func (m *REQ) load(b []byte) {
+func (m *REQ) decode(b []byte) {
 	be := binary.BigEndian
 	m.LocalID = CommID(be.Uint32(b))
 	m.Service = ServiceID(be.Uint64(b[8:]))
@@ -70,11 +70,11 @@ func (m *REQ) load(b []byte) {
 	m.PKey = be.Uint16(b[48:])
 	m.MTU, m.RNRRetry = MTU(b[50]>>4), b[50]&7
 	m.MaxCMRetries, m.SRQ = b[51]>>4, b[51]&8 != 0
-	m.Primary.load(b[52:])
+	m.Primary.decode(b[52:])
 	copy(m.PrivateData[:], b[140:])
 }
 
-func (m *REQ) put(b []byte) {
+func (m *REQ) encode(b []byte) {
 	be := binary.BigEndian
 	be.PutUint32(b, uint32(m.LocalID))
 	be.PutUint64(b[8:], uint64(m.Service))
@@ -89,11 +89,11 @@ func (m *REQ) put(b []byte) {
 	be.PutUint16(b[48:], m.PKey)
 	b[50] = byte(m.MTU)<<4 | m.RNRRetry&7
 	b[51] = m.MaxCMRetries<<4 | bit(m.SRQ)<<3
-	m.Primary.put(b[52:])
+	m.Primary.encode(b[52:])
 	copy(b[140:], m.PrivateData[:])
 }
 
-func (r *Route) load(b []byte) {
+func (r *Route) decode(b []byte) {
 	be := binary.BigEndian
 	r.LocalLID, r.RemoteLID = be.Uint16(b), be.Uint16(b[2:])
 	copy(r.LocalGID[:], b[4:])
@@ -105,7 +105,7 @@ func (r *Route) load(b []byte) {
 	r.AckTimeout = Interval(b[43] >> 3)
 }
 
-func (r *Route) put(b []byte) {
+func (r *Route) encode(b []byte) {
 	be := binary.BigEndian
 	be.PutUint16(b, r.LocalLID)
 	be.PutUint16(b[2:], r.RemoteLID)

@@ -28,7 +28,7 @@ func (s *Session) run() {
 		}
 		err := s.take()
 		if err == nil && ended {
-			err = s.conn.Err()
+			err = s.because(s.conn.Err())
 		}
 		if err != nil {
 			s.err = err
@@ -94,9 +94,10 @@ func (s *Session) deliver(slot, length int) error {
 }
 
 // because is why a session ends whose queue pair has failed: where the
-// connection has ended as well, for its reason.
+// connection has ended for another reason than that, for its reason.
 func (s *Session) because(err error) error {
-	if end := s.conn.Err(); end != nil {
+	var failed *verbs.QPError
+	if end := s.conn.Err(); end != nil && !errors.As(end, &failed) {
 		return end
 	}
 	if errors.Is(err, verbs.ErrRetryExceeded) {
