@@ -21,6 +21,7 @@ type base struct {
 	attr    Attr
 	count   Counters
 	cfg     Config
+	failure Status // that flushed the queues; Success: nothing failed at this end
 }
 
 func newBase(cfg Config) (base, error) {
@@ -107,6 +108,9 @@ func (b *base) PollEvent(e *Event) bool {
 		return false
 	}
 	*e = *b.events.pop()
+	if e.Kind == EventQPFatal {
+		e.Status = b.failure
+	}
 	return true
 }
 
@@ -129,6 +133,7 @@ func (b *base) retire() {
 // means none does), everything else is flushed. It runs once, on the way into
 // the error state.
 func (b *base) flush(status Status) {
+	b.failure = status
 	for b.sq.wqes.len() > 0 {
 		w := b.sq.pop()
 		if w.keepalive {
@@ -156,6 +161,7 @@ func (b *base) reset() {
 	b.rq.clear()
 	b.done.clear()
 	b.attr = Attr{}
+	b.failure = Success
 	b.state = Reset
 }
 

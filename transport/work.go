@@ -132,4 +132,7 @@ type Event struct {
 	Kind EventKind
 	QPN  uint32
 	Path Path // of a path event
+	// Status is that which ended the connection, of EventQPFatal: the oldest
+	// request has it, if there was one.
+	Status Status
 }

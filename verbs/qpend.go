@@ -11,9 +11,8 @@ import (
 type QPError struct {
 	QPN   QPN
 	Event EventKind
-	// Status is that of the request that failed. It is zero where none did: the
-	// peer's requests were at fault, or the peer was gone while nothing was
-	// outstanding.
+	// Status is that of the request that failed, or of the keepalive. It is zero
+	// where the peer's requests were at fault.
 	Status Status
 }
 
@@ -81,7 +80,11 @@ func (s *qpSink) Event(e *transport.Event) {
 	s.device.events.raise(Event{Kind: e.Kind, QP: (*QP)(s), Path: e.Path})
 	switch e.Kind {
 	case EventQPFatal, EventQPReqErr, EventQPAccessErr:
-		(*QP)(s).reportFailure(&QPError{QPN: s.number, Event: e.Kind, Status: s.failed})
+		status := e.Status
+		if status == transport.Success {
+			status = s.failed
+		}
+		(*QP)(s).reportFailure(&QPError{QPN: s.number, Event: e.Kind, Status: status})
 	}
 }
 
