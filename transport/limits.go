@@ -14,6 +14,9 @@ const (
 	// MaxReads bounds initiator depth and responder resources (IBTA: 8 bits;
 	// 16 is what RNICs offer).
 	MaxReads = 16
+	// MaxKeepalive bounds the silence after which a peer is asked whether it still
+	// lives: whoever can wait for a day does not need to ask.
+	MaxKeepalive = 24 * 3600 * Second
 	// MaxPaths bounds the virtual paths of a connection: more than the
 	// equal-cost paths of a datacenter, few enough for a table.
 	MaxPaths = 256
@@ -27,9 +30,6 @@ const (
 	// MinMTU and MaxMTU bound the path MTU (IBTA: 256 to 4096).
 	MinMTU = 256
 	MaxMTU = 4096
-	// MaxKeepalive bounds the silence after which a peer is asked whether it still
-	// lives: whoever can wait for a day does not need to ask.
-	MaxKeepalive = 24 * 3600 * Second
 	// InfiniteRNRRetry is the RNR retry count that never runs out (IBTA).
 	InfiniteRNRRetry = 7
 )

@@ -134,8 +134,7 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
 	_, mp := qp.(*transport.MP)
-	_, datagram := qp.(*transport.UD)
-	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, datagram: datagram, index: -1, path: int(n) % len(e.pool.sockets)}
+	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % len(e.pool.sockets)}
 	return nil
 }
 

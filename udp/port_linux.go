@@ -13,7 +13,6 @@ type port struct {
 	sink     verbs.Sink
 	peer     *peer // nil until routed; datagrams have none
 	mp       bool  // speaks the multi-path format
-	datagram bool  // its sends complete when the kernel has them
 	dirty    bool  // waits to be driven
 	path     int   // the path of a queue pair that has only one
 	deadline transport.Time

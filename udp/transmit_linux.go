@@ -75,7 +75,7 @@ func (e *engine) deliverAll() bool {
 // deliver hands completions and events to the queue pair's owner, and answers
 // whether there were completions.
 func (e *engine) deliver(p *port) (any bool) {
-	if p.datagram {
+	if _, datagram := p.qp.(*transport.UD); datagram {
 		// A datagram is not acknowledged: it is complete when it was sent. The
 		// program may use its memory again from then on, so the kernel must have the
 		// payload first, or the batch a copy of it.

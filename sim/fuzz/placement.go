@@ -22,21 +22,6 @@ func (o *observer) HandlePacket(now transport.Time, p *transport.Packet) transpo
 	return verdict
 }
 
-// PollCompletion lets the model know which message a shared receive was for as soon
-// as the queue pair says so: further packets may arrive before the program polls.
-func (o *observer) PollCompletion(c *transport.Completion) bool {
-	if !o.QP.PollCompletion(c) {
-		return false
-	}
-	if e := o.end; c.ID&idShared != 0 && c.Status == transport.Success && e.recvReported < len(e.recvs) {
-		if message := e.recvs[e.recvReported]; message.isSend() {
-			message.placed = e.w.hosts[e.host].receives.slots[c.ID&idIndex].placed
-		}
-		e.recvReported++
-	}
-	return true
-}
-
 // checkPlacement checks that every byte of a payload has business where it goes
 // (P1), comes there once, and not before what it has to wait for.
 func (e *end) checkPlacement(p *transport.Packet) {

@@ -95,6 +95,21 @@ func (s *sharedReceives) checkPlacement(e *end, at transport.Span) {
 	}
 }
 
+// PollCompletion lets the model know which message a shared receive was for as soon
+// as the queue pair says so: further packets may arrive before the program polls.
+func (o *observer) PollCompletion(c *transport.Completion) bool {
+	if !o.QP.PollCompletion(c) {
+		return false
+	}
+	if e := o.end; c.ID&idShared != 0 && c.Status == transport.Success && e.recvReported < len(e.recvs) {
+		if message := e.recvs[e.recvReported]; message.isSend() {
+			message.placed = e.w.hosts[e.host].receives.slots[c.ID&idIndex].placed
+		}
+		e.recvReported++
+	}
+	return true
+}
+
 // checkReceived checks a completion of a shared receive.
 func (s *sharedReceives) checkReceived(c *verbs.Completion) {
 	var e *end

@@ -33,6 +33,9 @@ type end struct {
 	frozen     uint64    // the number in the window when it was
 	counter    int       // offset of the number in the window that the peer's atomics change
 	value      uint64    // that number, when all posted so far have run
+	// recvReported counts the shared receives that the queue pair has completed,
+	// whether the program has polled them or not.
+	recvReported int
 
 	ops       []*operation
 	posted    int
@@ -43,9 +46,6 @@ type end struct {
 	recvs      []*operation // of the peer, that take a receive here
 	recvPosted int
 	recvDone   int
-	// recvReported counts the shared receives that the queue pair has completed,
-	// whether the program has polled them or not.
-	recvReported int
 }
 
 func (e *end) peer() *end { return e.ends[1-e.side] }
