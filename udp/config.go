@@ -9,11 +9,14 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// Config says how to open a device; the zero value is a device on a free
-// loopback address.
+// Config says how to open a device; the zero value is a device that needs no
+// configuration.
 type Config struct {
-	// Addr is the local address. The zero Addr takes a free address of
-	// 127.0.0.0/8, so that processes on one host need no configuration.
+	// Addr is the local address, and with it the device has no other. With the
+	// zero Addr the device begins with a free address of 127.0.0.0/8, by which
+	// devices on one host reach each other; it takes the address that the route to
+	// a peer has when it connects to that peer, and all addresses of the host when
+	// it listens (verbs.Device.Listen). At each of them one program can hold Port.
 	Addr netip.Addr
 	// Port is the UDP port to receive on and to send to; 0 means 4791.
 	Port uint16

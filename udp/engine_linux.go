@@ -18,14 +18,15 @@ import (
 
 // engine implements verbs.Engine on sockets.
 type engine struct {
-	cfg   Config
-	local netip.Addr
-	mtu   int
+	cfg Config
+	own *address // the one that the device has from the start
 
 	// mu is the ownership that verbs.Engine speaks of. It guards everything
 	// down to the blank line.
 	mu         sync.Mutex
-	rx         *rxSocket
+	addrs      []*address              // local ones, own first
+	receivers  []*rxSocket             // theirs
+	via        map[netip.Addr]*address // by peer: the address of ours that it is talked to from
 	pool       *txPool
 	batch      *txBatch
 	ports      map[uint32]*port
@@ -35,7 +36,6 @@ type engine struct {
 	kicked     bool     // something was kicked since the last drive
 	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap
-	checker    checker
 	faults     Faults
 	stats      Stats
 	capture    *capture             // nil: not wanted, or ended
@@ -46,8 +46,9 @@ type engine struct {
 	last       *port                // the queue pair of the last packet that arrived
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
-	active     int // queue pairs that received in the last epoch
-	counting   int // queue pairs that received in this one
+	rounds     uint64 // counts turns of the loop
+	active     int    // queue pairs that received in the last epoch
+	counting   int    // queue pairs that received in this one
 	sleepers   [2]transport.Time
 
 	// Each kind of sleeper has its own way to be woken: of two threads that
@@ -147,10 +148,6 @@ func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
 	if p == nil {
 		return fmt.Errorf("udp: queue pair %v is not attached", qp.Number())
 	}
-	remote = remote.Unmap()
-	if remote.Is4() != e.local.Is4() {
-		return fmt.Errorf("udp: %w: the device is at %v, the peer at %v; open the device on an address of the peer's family", errFamily, e.local, remote)
-	}
 	peer, err := e.peerOf(remote)
 	if err != nil {
 		return err
@@ -208,13 +205,15 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "udp", Local: e.local, MTU: e.mtu, Paths: len(e.pool.sockets), Window: e.window()}
+	return verbs.EngineInfo{
+		Name: "udp", Local: e.own.ip, MTU: e.own.mtu, Paths: len(e.pool.sockets), Window: e.window(),
+	}
 }
 
 // window is the receive buffer in packets. The kernel counts about twice the
 // payload against the buffer, and an unlucky packet up to a page more.
 func (e *engine) window() int {
-	return max(8, e.rx.rcvbuf()/2/(e.mtu+wire.MaxHeadersLen+512))
+	return max(8, e.own.rx.rcvbuf()/2/(e.own.mtu+wire.MaxHeadersLen+512))
 }
 
 // Close stops the background thread and closes the sockets.
@@ -235,7 +234,10 @@ func (e *engine) Close() error {
 		e.waking.Lock()
 		defer e.waking.Unlock()
 		e.wakersClosed = true
-		err = errors.Join(e.rx.close(), e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
+		err = errors.Join(e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
+		for _, a := range e.addrs {
+			err = errors.Join(err, a.rx.close())
+		}
 	})
 	return err
 }

@@ -152,15 +152,20 @@ func (e *engine) sleep(who int, until verbs.Readiness) {
 		next = min(next, e.Now()+retryTime)
 	}
 	e.sleepers[who] = next
-	set.arm()
+	set.arm(e.receivers...)
 	e.mu.Unlock()
 	timeout := time.Duration(-1)
 	if next != transport.Never {
 		timeout = max(0, time.Duration(next-e.Now()))
 	}
-	_, err := set.block(timeout)
+	events, err := set.block(timeout)
 	e.mu.Lock()
 	e.sleepers[who] = 0
+	if events.readable {
+		for _, a := range e.addrs {
+			a.heard = e.rounds
+		}
+	}
 	if err != nil {
 		e.stats.PollErrors++
 	}

@@ -199,7 +199,7 @@ func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.I
 	if mp && cache.length == length && e.capture == nil {
 		return cache.multi
 	}
-	e.flow = flow{src: e.local, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
+	e.flow = flow{src: to.at.ip, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
 	if mp {
 		return cache.forMulti(&e.flow, length)
 	}
@@ -210,7 +210,7 @@ func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.I
 // or cannot be reached.
 func (e *engine) datagramPeer(packet *transport.Packet) *peer {
 	addr, ok := e.addresses.Addr(verbs.AH(packet.AH))
-	if !ok || addr.Unmap().Is4() != e.local.Is4() {
+	if !ok {
 		e.stats.NoAddress++
 		return nil
 	}

@@ -101,6 +101,26 @@ type Flusher interface {
 	Flush(qp transport.QP)
 }
 
+// Multihomed is an engine whose device may be reached at several addresses.
+// Without it a device has the one address that EngineInfo names.
+type Multihomed interface {
+	// RouteTo finds the address from which the device talks to a peer: the one at
+	// which a datagram of the peer has arrived last, or else the one that the
+	// network's route to it has. Locked.
+	RouteTo(remote netip.Addr) (Route, error)
+	// Listen makes the device reachable at every address that it can have. Locked.
+	Listen() error
+	// LocalAddrs lists the addresses at which the device can be reached now. Locked.
+	LocalAddrs() []netip.Addr
+}
+
+// Route is the way from a device to a peer.
+type Route struct {
+	Local  netip.Addr // the address by which the peer reaches the device
+	Remote netip.Addr // the peer's, with the zone as the engine reports it
+	MTU    int        // the largest path MTU that the interface carries
+}
+
 // Sink receives what a queue pair reports. The engine calls it with the lock
 // held, in the order in which PollCompletion and PollEvent yield, and copies
 // nothing beforehand: the pointer is valid during the call only.
@@ -116,10 +136,12 @@ type Readiness interface {
 
 // EngineInfo describes an engine.
 type EngineInfo struct {
-	Name  string     // "udp", "sim", ...
-	Local netip.Addr // the address by which peers reach the device
-	MTU   int        // the largest path MTU that fits its network, one of 256 to 4096
-	Paths int        // virtual paths that it offers, 1 to transport.MaxPaths
+	Name string // "udp", "sim", ...
+	// Local is the address by which peers reach the device; where it may have
+	// several (Multihomed), the one that it has from the start.
+	Local netip.Addr
+	MTU   int // the largest path MTU that fits its network, one of 256 to 4096
+	Paths int // virtual paths that it offers, 1 to transport.MaxPaths
 	// Window is how many packets of MTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int
