@@ -233,6 +233,10 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		if until.Ready() {
 			return nil
 		}
+		// Asked in every round: other queue pairs may have work without end.
+		if err := e.ended(ctx); err != nil {
+			return err
+		}
 		if worked {
 			spinUntil = e.Now() + e.cfg.Spin
 			continue
@@ -240,9 +244,6 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		if now := e.Now(); now < spinUntil {
 			e.breathe(now)
 			continue
-		}
-		if err := e.ended(ctx); err != nil {
-			return err
 		}
 		if !hooked && ctx.Done() != nil {
 			hooked = true

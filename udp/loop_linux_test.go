@@ -89,6 +89,49 @@ func TestPostAndLeave(t *testing.T) {
 	}
 }
 
+// TestWaitEndsBesideBusyQueuePairs waits with a deadline on a queue to which nothing
+// comes, while the same device receives for another queue pair without a pause.
+func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
+	// So long a spin leaves no round in which the loop would go to sleep.
+	a, b := connect(t, Config{Paths: 2, Spin: 60 * transport.Second}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
+	idle, err := b.dev.CreateCQ(1)
+	noError(t, err)
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			noError(t, a.qp.PostSend(&verbs.SendWR{
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 20}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			}))
+			a.wait()
+		}
+	})
+	defer writer.Wait()
+	defer close(stop)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := idle.Wait(ctx, make([]verbs.Completion, 1))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait: %v, want the end of its context", err)
+		}
+	case <-time.After(patience):
+		t.Errorf("Wait outlives its context by %v", patience)
+		idle.Close() // or the test would never end
+		<-ended
+	}
+}
+
 // flag is a condition that a test sets.
 type flag struct{ set atomic.Bool }
 

@@ -188,3 +188,23 @@ func TestCreateQPRefuses(t *testing.T) {
 		t.Errorf("%d queue pairs after refused creations, want 1", n)
 	}
 }
+
+// TestRefusedModifyChangesNothing asks a connected queue pair to become ready to
+// receive from another peer. That fails, and the connection works on.
+func TestRefusedModifyChangesNothing(t *testing.T) {
+	connected(t, func(t *testing.T, p *pair) {
+		attr := p.a.qp.Query().Attr
+		elsewhere := attr
+		elsewhere.Remote = p.a.dev.Query().Local
+		if err := p.a.qp.Modify(verbs.RTR, &elsewhere); !errors.Is(err, verbs.ErrState) {
+			t.Fatalf("RTS to RTR: %v, want ErrState", err)
+		}
+		if got := p.a.qp.Query().Attr; got != attr {
+			t.Errorf("the attributes are %+v, were %+v", got, attr)
+		}
+		p.a.post(p.write(1))
+		if c := p.a.wait(); c.Err() != nil || c.WRID != 1 {
+			t.Errorf("a write afterwards: %+v", c)
+		}
+	})
+}

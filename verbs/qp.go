@@ -158,13 +158,9 @@ func (q *QP) Modify(to State, attr *QPAttr) error {
 func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	e := q.device.engine
 	if to == RTR && q.kind != UD {
-		if attr == nil || !attr.Remote.IsValid() {
-			return fmt.Errorf("%w: RTR needs the peer's address", ErrParams)
-		}
-		if err := e.Route(q.transport, attr.Remote); err != nil {
+		if err := q.routeLocked(attr); err != nil {
 			return err
 		}
-		q.remote = attr.Remote
 	}
 	if to == Err || to == Reset {
 		q.flushLocked()
@@ -176,6 +172,9 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	if err := q.transport.Modify(e.Now(), to, ta); err != nil {
 		return err
 	}
+	if to == RTR && attr != nil {
+		q.remote = attr.Remote
+	}
 	if to == Reset {
 		q.firstPSN = q.device.randomPSN()
 		q.sendSlots.forget()
@@ -183,6 +182,19 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	}
 	e.Kick(q.transport)
 	return nil
+}
+
+// routeLocked tells the engine where the peer of a queue pair is that is to become
+// ready to receive. INIT is the only state from which it can; in any other the
+// queue pair has a route already, which a failure must not change.
+func (q *QP) routeLocked(attr *QPAttr) error {
+	if attr == nil || !attr.Remote.IsValid() {
+		return fmt.Errorf("%w: RTR needs the peer's address", ErrParams)
+	}
+	if s := q.transport.State(); s != Init {
+		return fmt.Errorf("%w: %v to %v", ErrState, s, RTR)
+	}
+	return q.device.engine.Route(q.transport, attr.Remote)
 }
 
 // QPInfo describes a queue pair.
