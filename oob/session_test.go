@@ -34,7 +34,7 @@ func TestConnect(t *testing.T) {
 			must(t, err)
 			must(t, out[0].Err())
 			got := make([]byte, 5)
-			must(t, b.mr.Snapshot(0, got))
+			must(t, b.mr.Load(0, got))
 			if string(got) != "hello" {
 				t.Fatalf("memory holds %q", got)
 			}

@@ -146,7 +146,7 @@ func TestFault48BackpressureUnattended(t *testing.T) {
 			}))
 			got := make([]byte, size)
 			eventually(t, "the bytes arrive", func() bool {
-				noError(t, b.mr.Snapshot(0, got))
+				noError(t, b.mr.Load(0, got))
 				return bytes.Equal(got, a.mr.Bytes())
 			})
 			if n := a.qp.Stats().LocalAckTimeoutErr; n != 0 {

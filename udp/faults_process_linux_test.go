@@ -30,7 +30,7 @@ func TestTwoProcesses(t *testing.T) {
 			}
 			peer.tell(order{Write: &writeOrder{Addr: a.mr.Addr() + 64, RKey: a.mr.RKey()}})
 			var word [8]byte
-			noError(t, a.mr.Snapshot(64, word[:]))
+			noError(t, a.mr.Load(64, word[:]))
 			if string(word[:]) != "00000000" {
 				t.Errorf("the second process wrote %q", word)
 			}
@@ -82,7 +82,7 @@ func TestThousandConnections(t *testing.T) {
 	peer.tell(order{Write: &writeOrder{Addr: a.mr.Addr() + uint64(size*connections), RKey: a.mr.RKey()}})
 	for i := range qps {
 		var word [8]byte
-		noError(t, a.mr.Snapshot(size*connections+8*i, word[:]))
+		noError(t, a.mr.Load(size*connections+8*i, word[:]))
 		if string(word[:]) != fmt.Sprintf("%08d", i) {
 			t.Fatalf("connection %d brought %q back", i, word)
 		}

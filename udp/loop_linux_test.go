@@ -49,7 +49,7 @@ func TestPostAndLeave(t *testing.T) {
 				}))
 				eventually(t, "the last byte arrives", func() bool {
 					var last [1]byte
-					noError(t, b.mr.Snapshot(size-1, last[:]))
+					noError(t, b.mr.Load(size-1, last[:]))
 					return last[0] == round
 				})
 				// Each slot is free again only when the peer has acknowledged.

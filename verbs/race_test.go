@@ -90,7 +90,7 @@ func TestSnapshotBesideWriter(t *testing.T) {
 				return
 			default:
 			}
-			if err := p.b.mr.Snapshot(0, got); err != nil {
+			if err := p.b.mr.Load(0, got); err != nil {
 				t.Error(err)
 				return
 			}

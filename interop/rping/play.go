@@ -97,7 +97,7 @@ func (e *End) Ping(ctx context.Context, count, size int) error {
 			}
 		}
 		came := make([]byte, size)
-		if err := e.answer.Snapshot(0, came); err != nil {
+		if err := e.answer.Load(0, came); err != nil {
 			return err
 		}
 		if !bytes.Equal(came, text) {

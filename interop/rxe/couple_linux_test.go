@@ -175,7 +175,7 @@ func (c *couple) want(status error) verbs.Completion {
 func (c *couple) sum(length int) uint64 {
 	c.t.Helper()
 	b := make([]byte, length)
-	if err := c.mr.Snapshot(0, b); err != nil {
+	if err := c.mr.Load(0, b); err != nil {
 		c.t.Fatal(err)
 	}
 	return sumOf(b)
