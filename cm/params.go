@@ -44,7 +44,7 @@ func requestFor(q *verbs.QP, to netip.AddrPort, srcPort uint16, o *Options) (mad
 		Primary: mad.Route{
 			LocalLID: permissiveLID, RemoteLID: permissiveLID,
 			LocalGID: mad.GID(p.Addr), RemoteGID: mad.GID(to.Addr()),
-			PacketRate: packetRate, HopLimit: hopLimit, AckTimeout: mad.Interval(max(c.AckTimeout, 0)),
+			PacketRate: packetRate, HopLimit: hopLimit, AckTimeout: mad.Interval(c.AckTimeoutCode()),
 		},
 	}
 	header := mad.IPHeader{SrcPort: srcPort, Src: p.Addr, Dst: to.Addr()}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Errors, wrapped with what happened and what to do about it.
@@ -19,7 +21,8 @@ var (
 	// ErrRejected: the peer refused the connection and said why.
 	ErrRejected = errors.New("oob: the peer refused")
 	// ErrTimeout: the peer did not do its step in time.
-	ErrTimeout = errors.New("oob: the peer did not answer in time")
+	// It is a net.Error whose Timeout is true.
+	ErrTimeout error = timeoutError{}
 	// ErrRefused: nobody listens where the peer should be.
 	ErrRefused = errors.New("oob: nobody listens there; start the peer first and check the port")
 	// ErrUnreachable: the network does not lead to the peer.
@@ -32,7 +35,7 @@ var (
 	// ErrPeerClosed: the peer said goodbye.
 	ErrPeerClosed = errors.New("oob: closed by the peer")
 	// ErrClosed: closed on this side.
-	ErrClosed = errors.New("oob: closed")
+	ErrClosed = verbs.ErrClosed
 )
 
 // explainDial says what to do about a failed connection attempt.
@@ -71,3 +74,9 @@ func explainIO(step string, err error) error {
 	}
 	return fmt.Errorf("%w: %s: %w", ErrPeerLost, step, err)
 }
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "oob: the peer did not answer in time" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/wire"
@@ -33,7 +34,7 @@ type Config struct {
 	// means a good default. The kernel may grant less (net.core.rmem_max).
 	RecvBuffer, SendBuffer int
 	// Spin is how long a waiting thread polls before it blocks; 0 means 50 µs, negative not at all.
-	Spin transport.Time
+	Spin time.Duration
 	// AnyIPID accepts any IP identification in the ICRC of standard packets, as
 	// peers need whose identifications count up. It weakens the check of those
 	// packets from 32 to 16 bits.
@@ -50,7 +51,7 @@ type Config struct {
 
 const (
 	defaultPaths = 16
-	defaultSpin  = 50 * transport.Microsecond
+	defaultSpin  = 50 * time.Microsecond
 )
 
 func (c Config) withDefaults() (Config, error) {

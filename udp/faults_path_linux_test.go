@@ -63,7 +63,7 @@ func TestFault36AcknowledgementsCut(t *testing.T) {
 
 // TestFault37AllPathsCut cuts everything for a while that the retries outlast.
 func TestFault37AllPathsCut(t *testing.T) {
-	a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.MP, Conn: verbs.ConnOptions{AckTimeout: 17}}, streamMemory(16<<10, 8))
+	a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.MP, Conn: verbs.ConnOptions{AckTimeout: 500 * time.Millisecond}}, streamMemory(16<<10, 8))
 	s := newStream(a, b, 16<<10, 8)
 	s.run(50)
 	for path := range 2 {

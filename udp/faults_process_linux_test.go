@@ -105,7 +105,7 @@ func TestFault22PeerKilled(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		t.Run(kind.String(), func(t *testing.T) {
 			const depth, size = 64, 1 << 20
-			o := verbs.QPOptions{Type: kind, SendDepth: depth, Conn: verbs.ConnOptions{AckTimeout: 14, RetryCount: 5}}
+			o := verbs.QPOptions{Type: kind, SendDepth: depth, Conn: verbs.ConnOptions{RetryCount: 5}}
 			a := openEnd(t, Config{}, o, size)
 			peer := startPeer(t)
 			remote := connectPeer(peer, a, []*verbs.QP{a.qp}, openOrder{Type: kind, RecvDepth: 128, Memory: size})
@@ -217,7 +217,7 @@ func TestFault25PeerStopped(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		t.Run(kind.String(), func(t *testing.T) {
 			const depth, size = 16, 64 << 10
-			a := openEnd(t, Config{}, verbs.QPOptions{Type: kind, SendDepth: depth, Conn: verbs.ConnOptions{AckTimeout: 18}}, size)
+			a := openEnd(t, Config{}, verbs.QPOptions{Type: kind, SendDepth: depth, Conn: verbs.ConnOptions{AckTimeout: time.Second}}, size)
 			peer := startPeer(t)
 			remote := connectPeer(peer, a, []*verbs.QP{a.qp}, openOrder{Type: kind, RecvDepth: 64, Memory: size})
 			stopped := make(chan struct{})

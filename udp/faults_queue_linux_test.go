@@ -70,7 +70,7 @@ func TestFault29ReceiverNotReady(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		for _, retries := range []int{verbs.None, 1, 3} {
 			t.Run(fmt.Sprintf("%v/%d", kind, max(retries, 0)), func(t *testing.T) {
-				o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{RNRRetry: retries, MinRNRTimer: 10, AckTimeout: 20}} // 4 s: no timeout repeats it
+				o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{RNRRetry: retries, MinRNRTimer: 320 * time.Microsecond, AckTimeout: patience}} // no timeout repeats it
 				a, b := connect(t, Config{Paths: 2}, o, 4096)
 				start := time.Now()
 				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}))

@@ -105,7 +105,7 @@ func (e *engine) background() {
 		}
 		wait = parkTime
 		if e.tryRound(e.Now(), false) {
-			spinUntil = e.Now() + e.cfg.Spin
+			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
 			continue
 		}
 		if now := e.Now(); now < spinUntil {
@@ -227,7 +227,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			e.progress.Announce() // one of the others takes over
 		}
 	}()
-	spinUntil := e.Now() + e.cfg.Spin
+	spinUntil := e.Now() + transport.Time(e.cfg.Spin)
 	for {
 		worked := e.tryRound(e.Now(), true)
 		if until.Ready() {
@@ -238,7 +238,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			return err
 		}
 		if worked {
-			spinUntil = e.Now() + e.cfg.Spin
+			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
 			continue
 		}
 		if now := e.Now(); now < spinUntil {
@@ -251,7 +251,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 		slept = true
 		e.sleep(sleeperApp, until)
-		spinUntil = e.Now() + e.cfg.Spin
+		spinUntil = e.Now() + transport.Time(e.cfg.Spin)
 	}
 }
 

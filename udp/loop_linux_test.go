@@ -63,7 +63,7 @@ func TestPostAndLeave(t *testing.T) {
 // comes, while the same device receives for another queue pair without a pause.
 func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
 	// So long a spin leaves no round in which the loop would go to sleep.
-	a, b := connect(t, Config{Paths: 2, Spin: 60 * transport.Second}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
+	a, b := connect(t, Config{Paths: 2, Spin: time.Minute}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
 	idle, err := b.dev.CreateCQ(1)
 	noError(t, err)
 	stop := make(chan struct{})
@@ -287,7 +287,7 @@ func TestCloseAgainstEverything(t *testing.T) {
 // TestTimerWakesSleeper arms a timer earlier than the one that the sleeping
 // thread knows of.
 func TestTimerWakesSleeper(t *testing.T) {
-	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.RC, Conn: verbs.ConnOptions{AckTimeout: 10, RetryCount: 1}}, 4096)
+	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.RC, Conn: verbs.ConnOptions{AckTimeout: 4 * time.Millisecond, RetryCount: 1}}, 4096)
 	noError(t, b.dev.Close())
 	a.sleeps()
 	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: 4096, RKey: 1}))

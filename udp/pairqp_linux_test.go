@@ -59,8 +59,7 @@ func openEnd(t testing.TB, cfg Config, o verbs.QPOptions, size int) *end {
 func patientOptions(kind verbs.QPType) verbs.QPOptions {
 	mp := verbs.WireOptions()
 	mp.MinRTO, mp.EarlyRetransmit = transport.Time(2*patience), 1e9
-	const ackTimeout = 24 // 69 s
-	return verbs.QPOptions{Type: kind, MP: mp, Conn: verbs.ConnOptions{AckTimeout: ackTimeout}}
+	return verbs.QPOptions{Type: kind, MP: mp, Conn: verbs.ConnOptions{AckTimeout: 2 * patience}}
 }
 
 // sleeps waits until the thread of an end's device sleeps.

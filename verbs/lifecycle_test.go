@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -177,7 +178,7 @@ func TestCreateQPRefuses(t *testing.T) {
 		"MTU":           {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{MTU: 8192}}, verbs.ErrAttr},
 		"paths":         {verbs.QPOptions{SendCQ: p.a.cq, Type: verbs.MP, Conn: verbs.ConnOptions{Paths: 5}}, verbs.ErrAttr},
 		"retries":       {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{RetryCount: 8}}, verbs.ErrAttr},
-		"timer":         {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{AckTimeout: 32}}, verbs.ErrAttr},
+		"timer":         {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{AckTimeout: 3 * time.Hour}}, verbs.ErrAttr},
 		"reads":         {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{Reads: 17}}, verbs.ErrAttr},
 	} {
 		if _, err := p.a.pd.CreateQP(c.options); !errors.Is(err, c.want) {
