@@ -134,7 +134,7 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 	if e.ports[n] != nil {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
-	_, mp := qp.(*transport.MP)
+	_, mp := qp.(transport.MultiPath)
 	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % len(e.pool.sockets)}
 	return nil
 }

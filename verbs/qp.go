@@ -215,7 +215,7 @@ func (q *QP) Query() QPInfo {
 		Number: q.number, Type: q.kind, State: q.transport.State(),
 		Attr: QPAttr{Attr: q.transport.Attr(), Remote: q.remote}, Options: q.options,
 	}
-	if m, ok := q.transport.(*transport.MP); ok {
+	if m, ok := q.transport.(transport.MultiPath); ok {
 		info.Flow = m.Flow()
 	}
 	return info
