@@ -63,7 +63,7 @@ type engine struct {
 	blocked  [2]atomic.Bool
 	waiters  atomic.Int32
 	idle     atomic.Uint32 // rounds in vain
-	breath   breath
+	yielder  yielder
 	progress broadcast.Broadcast
 	parked   chan struct{}
 	closed   atomic.Bool
@@ -82,7 +82,7 @@ var start = time.Now()
 // Now is nanoseconds since the program started, and never zero.
 func (e *engine) Now() transport.Time { return transport.Time(time.Since(start)) + 1 }
 
-// Random answers bits that a stranger cannot guess.
+// Random returns bits that a stranger cannot guess.
 func (e *engine) Random() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: the runtime ends the program instead

@@ -164,7 +164,7 @@ func TestFault22PeerKilled(t *testing.T) {
 	}
 }
 
-// outcome answers the next completion, whatever its status.
+// outcome returns the next completion, whatever its status.
 func (s *end) outcome(limit time.Duration) (verbs.Completion, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

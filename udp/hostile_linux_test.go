@@ -38,7 +38,7 @@ func newTarget(t *testing.T, kind verbs.QPType) *target {
 	return g
 }
 
-// capture writes 64 bytes behind the memory of the stream, and answers the
+// capture writes 64 bytes behind the memory of the stream, and returns the
 // packet that did it.
 func (g *target) capture() sentPacket {
 	g.t.Helper()

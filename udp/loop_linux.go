@@ -26,7 +26,7 @@ const (
 )
 
 // round does one turn of the loop: receive one batch, run what is due, deliver,
-// send. It runs with the lock held and answers whether anything happened.
+// send. It runs with the lock held and returns whether anything happened.
 //
 // For a thread of the application a round ends when it has delivered: what is
 // to be sent then waits for what the thread posts in answer, so that the answer
@@ -75,14 +75,14 @@ func (e *engine) Progress() bool {
 	if e.tryRound(now, true) {
 		return true
 	}
-	e.breathe(now)
+	e.idleRound(now)
 	return false
 }
 
-// breathe ends a round in vain.
-func (e *engine) breathe(now transport.Time) {
+// idleRound ends a round in vain.
+func (e *engine) idleRound(now transport.Time) {
 	e.idle.Add(1)
-	e.breath.take(now)
+	e.yielder.maybeYield(now)
 }
 
 // attended says whether an application thread runs the loop, or will be back soon.
@@ -109,7 +109,7 @@ func (e *engine) background() {
 			continue
 		}
 		if now := e.Now(); now < spinUntil {
-			e.breathe(now)
+			e.idleRound(now)
 			continue
 		}
 		e.sleep(sleeperBackground, nil)
@@ -242,7 +242,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			continue
 		}
 		if now := e.Now(); now < spinUntil {
-			e.breathe(now)
+			e.idleRound(now)
 			continue
 		}
 		if !hooked && ctx.Done() != nil {

@@ -99,7 +99,7 @@ func assemble(cfg Config, own *address) (*engine, error) {
 		e.polls[i] = newPollSet(e.wakers[i], pool)
 	}
 	e.faults.engine = e
-	e.breath.init()
+	e.yielder.init()
 	e.startCapture(cfg.Capture)
 	return e, nil
 }

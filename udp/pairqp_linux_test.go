@@ -69,7 +69,7 @@ func (s *end) sleeps() {
 	eventually(s.t, "the device's thread sleeps", e.blocked[sleeperBackground].Load)
 }
 
-// wait answers the next completion, which must be a success.
+// wait returns the next completion, which must be a success.
 func (s *end) wait() verbs.Completion {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -30,7 +30,7 @@ type peer struct {
 	prefixes [][2]prefixCache // by path; short packets (acknowledgements) apart from others
 }
 
-// peerOf answers the peer of an address, shared by all queue pairs to it so
+// peerOf returns the peer of an address, shared by all queue pairs to it so
 // that their packets can join one segmented message.
 func (e *engine) peerOf(addr netip.Addr) (*peer, error) {
 	addr, err := canonical(addr)

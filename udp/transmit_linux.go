@@ -43,7 +43,7 @@ func (e *engine) drive(now transport.Time) {
 	e.flush()
 }
 
-// transmit sends what the queue pair has, and answers whether there may be more.
+// transmit sends what the queue pair has, and returns whether there may be more.
 func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 	for range turnPackets {
 		if !e.batch.room() {
@@ -63,7 +63,7 @@ func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 	return true
 }
 
-// deliverAll hands out what has completed and answers whether anything had.
+// deliverAll hands out what has completed and returns whether anything had.
 func (e *engine) deliverAll() bool {
 	any := false
 	for _, p := range e.dirty {
@@ -72,7 +72,7 @@ func (e *engine) deliverAll() bool {
 	return any
 }
 
-// deliver hands completions and events to the queue pair's owner, and answers
+// deliver hands completions and events to the queue pair's owner, and returns
 // whether there were completions.
 func (e *engine) deliver(p *port) (any bool) {
 	for p.qp.PollCompletion(&e.completion) {
@@ -119,7 +119,7 @@ func (e *engine) keepQueued() {
 }
 
 // gather makes one piece of a message, in buf if that is large enough, and
-// answers its memory. The message takes no further packet.
+// returns its memory. The message takes no further packet.
 func (s *txSlot) gather(buf []byte) []byte {
 	if cap(buf) < s.bytes {
 		buf = make([]byte, maxMessage)

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// script answers send calls in place of the kernel. Each entry is one call: the error
+// script returns send calls in place of the kernel. Each entry is one call: the error
 // to return, or how many messages to let through to the kernel; 0 and calls beyond the
 // end let everything through.
 type script struct {
-	answers []scriptAnswer
+	returns []scriptAnswer
 	calls   int
 }
 
@@ -20,17 +20,17 @@ type scriptAnswer struct {
 	limit int
 }
 
-// follow makes the pair's batch obey the answers.
-func (p *pair) follow(answers ...scriptAnswer) *script {
-	s := &script{answers: answers}
+// follow makes the pair's batch obey the returns.
+func (p *pair) follow(returns ...scriptAnswer) *script {
+	s := &script{returns: returns}
 	p.batch.send = s.send
 	return s
 }
 
 func (s *script) send(fd int, messages []mmsghdr) (int, unix.Errno) {
 	var answer scriptAnswer
-	if s.calls < len(s.answers) {
-		answer = s.answers[s.calls]
+	if s.calls < len(s.returns) {
+		answer = s.returns[s.calls]
 	}
 	s.calls++
 	if answer.errno != 0 {
@@ -168,11 +168,11 @@ func TestSegmentationOutlivesOtherErrors(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	p.postRuns(0, 1)
 	// Every packet is refused in the same way, so segmentation was not the cause.
-	var answers []scriptAnswer
+	var returns []scriptAnswer
 	for range 7 {
-		answers = append(answers, scriptAnswer{errno: unix.EINVAL})
+		returns = append(returns, scriptAnswer{errno: unix.EINVAL})
 	}
-	p.follow(answers...)
+	p.follow(returns...)
 	p.wantFlush(flushResult{dropped: 3})
 	if socket := p.pool.sockets[0]; !socket.gso || socket.stats.failures[failOther] != 3 {
 		t.Errorf("gso %t, statistics %+v", socket.gso, socket.stats)
@@ -191,7 +191,7 @@ func TestTooBigForThePath(t *testing.T) {
 	}
 }
 
-// TestICMPErrorMarksPath sends to a port where nothing listens: the kernel answers with
+// TestICMPErrorMarksPath sends to a port where nothing listens: the kernel returns with
 // ICMP, which the path's statistics must show.
 func TestICMPErrorMarksPath(t *testing.T) {
 	for _, ip := range []netip.Addr{loopback4, loopback6} {

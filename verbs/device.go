@@ -126,7 +126,7 @@ func (d *Device) localAddrs() []netip.Addr {
 func (d *Device) Events() <-chan Event { return d.events.events }
 
 // Progress runs the engine once in the caller's thread without blocking, and
-// answers whether anything happened. A program needs it only where it polls
+// returns whether anything happened. A program needs it only where it polls
 // memory rather than a completion queue.
 func (d *Device) Progress() bool { return d.engine.Progress() }
 

@@ -15,8 +15,8 @@
 //  2. Connect a queue pair with the peer's parameters. Package cm does it by
 //     address and port, also with peers that are not braid; package oob
 //     exchanges the parameters over TCP; any other way will do.
-//  3. Post work. A post that answers an error has had no effect. One that
-//     answers nil completes exactly once, in posting order, unless it is an
+//  3. Post work. A post that returns an error has had no effect. One that
+//     returns nil completes exactly once, in posting order, unless it is an
 //     unsignalled send that succeeds.
 //  4. Do not touch the memory of a request until its completion, except where
 //     it was inline. Bytes that peers write without a completion are read with

@@ -35,9 +35,9 @@ type Engine interface {
 	// Now is the monotonic clock of the engine; it is above zero. Locked or not.
 	Now() transport.Time
 
-	// Random answers 64 random bits: keys, queue pair numbers, first packet
+	// Random returns 64 random bits: keys, queue pair numbers, first packet
 	// numbers and the seeds of queue pairs come from it. On a real network they
-	// must not be guessable (crypto/rand); a simulator answers from its seed.
+	// must not be guessable (crypto/rand); a simulator returns from its seed.
 	// Locked or not.
 	Random() uint64
 
@@ -69,9 +69,9 @@ type Engine interface {
 
 	// Progress runs one round in the caller's thread without blocking: receive
 	// what has arrived, handle it, transmit, deliver. If another thread is at it
-	// already there is nothing to do. It answers whether anything happened.
+	// already there is nothing to do. It returns whether anything happened.
 	Progress() bool
-	// WaitProgress returns nil as soon as until.Ready answers true. Until then
+	// WaitProgress returns nil as soon as until.Ready returns true. Until then
 	// it runs rounds in the caller's thread while there is work, and blocks when
 	// there is none: until a packet arrives, a timer is due, Wake is called or
 	// ctx ends (the error is then ctx.Err()). It returns an error that wraps

@@ -106,7 +106,7 @@ func (m *MR) RKey() uint32 { return m.rkey.Load() }
 // Access is the set of rights.
 func (m *MR) Access() Access { return m.region.Access }
 
-// Rekey gives the region a new random remote key and answers it. The old one
+// Rekey gives the region a new random remote key and returns it. The old one
 // is refused from then on, whether the peer had invalidated it or not.
 func (m *MR) Rekey() (uint32, error) {
 	if err := m.pd.lock(); err != nil {

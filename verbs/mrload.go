@@ -93,7 +93,7 @@ func (m *MR) copyLocked(dst, src []byte) {
 	copy(dst, src)
 }
 
-// at takes the engine lock and answers the place of size bytes at off, which
+// at takes the engine lock and returns the place of size bytes at off, which
 // must be aligned to their size.
 func (m *MR) at(off, size int) (unsafe.Pointer, error) {
 	if err := m.checkRange(off, size); err != nil {

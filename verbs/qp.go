@@ -43,7 +43,7 @@ func (p *PD) CreateManagementQP(options QPOptions) (*QP, error) {
 	return p.createQP(options, func(*Device) QPN { return wire.ManagementQPN })
 }
 
-// createQP makes a queue pair under the number that choose answers, which is
+// createQP makes a queue pair under the number that choose returns, which is
 // asked with the lock held.
 func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) {
 	d := p.device

@@ -158,7 +158,7 @@ func TestSilentDeathIsNoticed(t *testing.T) {
 	x := newExchange(t)
 	caller, called := x.call(x.caller())
 	x.cut.Store(-2)
-	// Neither end says anything: only their knocking can tell.
+	// Neither end says anything: only their keepalives can tell.
 	for name, line := range map[string]*Line{"caller": caller, "called": called} {
 		select {
 		case <-line.session.Done():

@@ -21,8 +21,8 @@ const (
 	// taking them, to notice the peer's end, so a peer that sends more than the
 	// program takes is cut off.
 	maxBacklog = 64
-	// knockInterval is how often a peer is asked whether it lives.
-	knockInterval = time.Second
+	// keepaliveInterval is how often a peer is asked whether it lives.
+	keepaliveInterval = time.Second
 	// sessionPaths are enough to survive that paths fail, which a tool may well
 	// bring about on purpose.
 	sessionPaths = 4
@@ -54,7 +54,7 @@ type Session struct {
 	inbox  chan []byte
 	free   chan struct{} // holds an element while the outbox may be filled
 
-	knocked bool // a knock is on its way; only run uses it
+	asked   bool // a keepalive is on its way; only run uses it
 	err     error
 	done    chan struct{} // closed after err is set
 	running sync.WaitGroup

@@ -14,14 +14,14 @@ import (
 // on the same device keeps the engine to itself.
 func (s *Session) run() {
 	notice := s.cq.Notify()
-	knock := time.NewTicker(knockInterval)
-	defer knock.Stop()
+	ticker := time.NewTicker(keepaliveInterval)
+	defer ticker.Stop()
 	for {
 		var ended bool
 		select {
 		case <-notice:
-		case <-knock.C:
-			s.knock()
+		case <-ticker.C:
+			s.keepalive()
 		case <-s.conn.Done():
 			// What the peer sent before its farewell has come before it.
 			ended = true
@@ -38,13 +38,13 @@ func (s *Session) run() {
 	}
 }
 
-// knock asks the peer whether it lives, unless the last question is still open.
-func (s *Session) knock() {
-	if s.knocked {
+// keepalive asks the peer whether it lives, unless the last question is still open.
+func (s *Session) keepalive() {
+	if s.asked {
 		return
 	}
 	// A queue pair that takes no request any more has a completion that says why.
-	s.knocked = s.conn.QP().PostSend(&verbs.SendWR{ID: wrKnock, Op: verbs.OpWrite, Flags: verbs.Signaled}) == nil
+	s.asked = s.conn.QP().PostSend(&verbs.SendWR{ID: wrKnock, Op: verbs.OpWrite, Flags: verbs.Signaled}) == nil
 }
 
 // take handles what has completed. The error is the end of the session.
@@ -72,7 +72,7 @@ func (s *Session) handle(c *verbs.Completion) error {
 	case c.Op == verbs.OpRecv:
 		return s.deliver(int(c.WRID), int(c.Bytes))
 	case c.WRID == wrKnock:
-		s.knocked = false
+		s.asked = false
 	default:
 		s.free <- struct{}{} // the one that Send took
 	}
