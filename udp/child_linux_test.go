@@ -143,7 +143,7 @@ type servant struct {
 // serveParent is the main function of the second process.
 func serveParent(in io.Reader, out io.Writer) int {
 	var s servant
-	orders, returns := json.NewDecoder(in), json.NewEncoder(out)
+	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for {
 		var o order
 		if err := orders.Decode(&o); err != nil {
@@ -153,7 +153,7 @@ func serveParent(in io.Reader, out io.Writer) int {
 		if err != nil {
 			a.Error = err.Error()
 		}
-		if err := returns.Encode(a); err != nil {
+		if err := answers.Encode(a); err != nil {
 			return 1
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // to return, or how many messages to let through to the kernel; 0 and calls beyond the
 // end let everything through.
 type script struct {
-	returns []scriptAnswer
+	answers []scriptAnswer
 	calls   int
 }
 
@@ -21,16 +21,16 @@ type scriptAnswer struct {
 }
 
 // follow makes the pair's batch obey the returns.
-func (p *pair) follow(returns ...scriptAnswer) *script {
-	s := &script{returns: returns}
+func (p *pair) follow(answers ...scriptAnswer) *script {
+	s := &script{answers: answers}
 	p.batch.send = s.send
 	return s
 }
 
 func (s *script) send(fd int, messages []mmsghdr) (int, unix.Errno) {
 	var answer scriptAnswer
-	if s.calls < len(s.returns) {
-		answer = s.returns[s.calls]
+	if s.calls < len(s.answers) {
+		answer = s.answers[s.calls]
 	}
 	s.calls++
 	if answer.errno != 0 {
@@ -168,11 +168,11 @@ func TestSegmentationOutlivesOtherErrors(t *testing.T) {
 	p := newPair(t, pairOptions{})
 	p.postRuns(0, 1)
 	// Every packet is refused in the same way, so segmentation was not the cause.
-	var returns []scriptAnswer
+	var answers []scriptAnswer
 	for range 7 {
-		returns = append(returns, scriptAnswer{errno: unix.EINVAL})
+		answers = append(answers, scriptAnswer{errno: unix.EINVAL})
 	}
-	p.follow(returns...)
+	p.follow(answers...)
 	p.wantFlush(flushResult{dropped: 3})
 	if socket := p.pool.sockets[0]; !socket.gso || socket.stats.failures[failOther] != 3 {
 		t.Errorf("gso %t, statistics %+v", socket.gso, socket.stats)
