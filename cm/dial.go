@@ -30,7 +30,12 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 		return nil, fmt.Errorf("dial %v: %w", to, err)
 	}
 	defer release()
-	local := netip.AddrPortFrom(m.device.Query().Local, ephemeralPort())
+	route, err := m.device.RouteTo(to.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("%w: dial %v: %w", ErrUnreachable, to, err)
+	}
+	to = netip.AddrPortFrom(route.Remote, to.Port())
+	local := netip.AddrPortFrom(route.Local, ephemeralPort())
 	q, err := o.PD.CreateQP(o.QP)
 	if err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
@@ -145,9 +150,13 @@ func (c *Conn) connectAs(kind verbs.QPType, rep *mad.REP, peer *terms, o *Option
 	if err := q.Retype(kind); err != nil {
 		return err
 	}
+	params, err := q.ParamsFor(c.remote.Addr())
+	if err != nil {
+		return err
+	}
 	p := remoteEnd{
 		addr: c.remote.Addr(), qpn: rep.QPN, psn: rep.PSN, reads: rep.ResponderResources,
-		mtu: q.Params().MTU, terms: peer,
+		mtu: params.MTU, terms: peer,
 	}
 	return p.connect(q, o, &c.manager.limits)
 }
@@ -166,7 +175,7 @@ func refusalOf(err error) mad.REJ {
 	return rej
 }
 
-// resolve finds the address of a peer, of the family that the device has.
+// resolve finds the address of a peer, one that the device has a route to.
 func (m *Manager) resolve(ctx context.Context, address string) (netip.AddrPort, error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -176,23 +185,19 @@ func (m *Manager) resolve(ctx context.Context, address string) (netip.AddrPort, 
 	if err != nil || port == 0 {
 		return netip.AddrPort{}, fmt.Errorf("%w: port %q", ErrAddress, service)
 	}
-	wants4 := m.device.Query().Local.Is4()
 	if addr, err := netip.ParseAddr(host); err == nil {
-		if addr = addr.Unmap(); addr.Is4() != wants4 {
-			return netip.AddrPort{}, fmt.Errorf("%w: %v is of another family than the device", ErrUnreachable, addr)
-		}
-		return netip.AddrPortFrom(addr, uint16(port)), nil
+		return netip.AddrPortFrom(addr.Unmap(), uint16(port)), nil
 	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	for _, addr := range addrs {
-		if addr = addr.Unmap(); addr.Is4() == wants4 {
-			return netip.AddrPortFrom(addr, uint16(port)), nil
+		if _, err = m.device.RouteTo(addr); err == nil {
+			return netip.AddrPortFrom(addr.Unmap(), uint16(port)), nil
 		}
 	}
-	return netip.AddrPort{}, fmt.Errorf("%w: no address of %s is of the device's family", ErrUnreachable, host)
+	return netip.AddrPort{}, fmt.Errorf("%w: no address of %s: %w", ErrUnreachable, host, err)
 }
 
 // ephemeralPort is the port that a dialing side calls its own. It is told to

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Errors, wrapped with what happened.
@@ -18,14 +19,15 @@ var (
 	// has now ended. Dial again.
 	ErrStale = errors.New("cm: stale connection")
 	// ErrTimeout: the peer has responded, but did not do its step in time.
-	ErrTimeout = errors.New("cm: the peer did not answer in time")
+	// It is a net.Error whose Timeout is true.
+	ErrTimeout error = timeoutError{}
 	// ErrUnreachable: the peer has not responded, or the network of the device
 	// does not lead there.
 	ErrUnreachable = errors.New("cm: the peer cannot be reached; check its address, the route and firewalls")
 	// ErrPeerClosed: the peer has ended the connection.
 	ErrPeerClosed = errors.New("cm: closed by the peer")
-	// ErrClosed: closed on this side.
-	ErrClosed = errors.New("cm: closed")
+	// ErrClosed: closed on this side. It is the error of verbs.
+	ErrClosed = verbs.ErrClosed
 	// ErrPrivateData: more private data than the message has room for.
 	ErrPrivateData = errors.New("cm: too much private data")
 	// ErrAnswered: the request was accepted or rejected before.
@@ -37,6 +39,12 @@ var (
 	// ErrOptions: options that do not fit the device.
 	ErrOptions = errors.New("cm: bad options")
 )
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "cm: the peer did not answer in time" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
 
 // RejectError is a refusal by the peer. errors.Is finds ErrRejected in it, and
 // ErrRefused, ErrStale or ErrTimeout where the reason is that.

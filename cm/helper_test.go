@@ -99,7 +99,7 @@ func (s *side) write(c *Conn, to *side) {
 	}
 	must(s.t, done[0].Err())
 	text := make([]byte, 19)
-	must(s.t, to.mr.Snapshot(0, text))
+	must(s.t, to.mr.Load(0, text))
 	if string(text) != "over the connection" {
 		s.t.Errorf("%q", text)
 	}

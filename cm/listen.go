@@ -25,8 +25,13 @@ type Listener struct {
 	accepted []*Conn    // established, for the next Accept
 }
 
-// Listen listens on a port of the device's address; port 0 takes a free one.
+// Listen listens on a port of the device's address; port 0 takes a free one. A
+// device that was opened without an address listens at all addresses of the host
+// at which no other program holds the device's UDP port (see Device.Query).
 func (m *Manager) Listen(port uint16) (*Listener, error) {
+	if err := m.device.Listen(); err != nil {
+		return nil, fmt.Errorf("cm: %w", err)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -50,7 +55,8 @@ func (m *Manager) Listen(port uint16) (*Listener, error) {
 	return l, nil
 }
 
-// Addr is the address listened on.
+// Addr is the address listened on; of a device that was opened without an
+// address, the one by which programs on this host reach it.
 func (l *Listener) Addr() netip.AddrPort { return l.addr }
 
 // Next waits for a request: one whose sender has proven its address if there

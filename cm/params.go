@@ -31,7 +31,11 @@ func guidOf(local netip.Addr) uint64 {
 // requestFor is the REQ by which a queue pair asks for a connection.
 func requestFor(q *verbs.QP, to netip.AddrPort, srcPort uint16, o *Options) (mad.REQ, error) {
 	info := q.Query()
-	p, c := q.Params(), &info.Options.Conn
+	c := &info.Options.Conn
+	p, err := q.ParamsFor(to.Addr())
+	if err != nil {
+		return mad.REQ{}, fmt.Errorf("cm: %w", err)
+	}
 	req := mad.REQ{
 		Service: mad.PortService(to.Port()), QPN: uint32(p.QPN), PSN: uint32(p.PSN),
 		ResponderResources: uint8(p.ReadsServed), InitiatorDepth: uint8(max(c.Reads, 0)),
@@ -40,7 +44,7 @@ func requestFor(q *verbs.QP, to netip.AddrPort, srcPort uint16, o *Options) (mad
 		Primary: mad.Route{
 			LocalLID: permissiveLID, RemoteLID: permissiveLID,
 			LocalGID: mad.GID(p.Addr), RemoteGID: mad.GID(to.Addr()),
-			PacketRate: packetRate, HopLimit: hopLimit, AckTimeout: mad.Interval(max(c.AckTimeout, 0)),
+			PacketRate: packetRate, HopLimit: hopLimit, AckTimeout: mad.Interval(c.AckTimeoutCode()),
 		},
 	}
 	header := mad.IPHeader{SrcPort: srcPort, Src: p.Addr, Dst: to.Addr()}
@@ -62,9 +66,9 @@ func (o *Options) terms(p *verbs.ConnParams) *terms {
 }
 
 // replyFor is the REP by which a queue pair grants a request.
-func replyFor(q *verbs.QP, req *mad.REQ, o *Options, peer *terms) (mad.REP, error) {
+func replyFor(q *verbs.QP, p *verbs.ConnParams, req *mad.REQ, o *Options, peer *terms) (mad.REP, error) {
 	info := q.Query()
-	p, c := q.Params(), &info.Options.Conn
+	c := &info.Options.Conn
 	rep := mad.REP{
 		QPN: uint32(p.QPN), PSN: uint32(p.PSN),
 		ResponderResources: min(uint8(p.ReadsServed), req.InitiatorDepth),
@@ -73,7 +77,7 @@ func replyFor(q *verbs.QP, req *mad.REQ, o *Options, peer *terms) (mad.REP, erro
 	}
 	var ours *terms
 	if peer != nil {
-		ours = termsOf(&p)
+		ours = termsOf(p)
 	}
 	return rep, pack(rep.PrivateData[:], o.PrivateData, ours)
 }

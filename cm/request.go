@@ -76,12 +76,17 @@ func (r *Request) grant(o *Options) error {
 		q.Close()
 		return err
 	}
+	params, err := q.ParamsFor(c.remote.Addr())
+	if err != nil {
+		return fmt.Errorf("cm: %w", err)
+	}
+	c.local = netip.AddrPortFrom(params.Addr, c.local.Port())
 	mtu := r.req.MTU.Bytes()
-	if r.terms == nil && (mtu == 0 || mtu > q.Params().MTU) {
-		return fmt.Errorf("%w: path MTU %d, at most %d here", errMTU, mtu, q.Params().MTU)
+	if r.terms == nil && (mtu == 0 || mtu > params.MTU) {
+		return fmt.Errorf("%w: path MTU %d, at most %d here", errMTU, mtu, params.MTU)
 	}
 	// The answer is made first, because it announces what connect changes.
-	rep, err := replyFor(q, r.req, o, r.terms)
+	rep, err := replyFor(q, &params, r.req, o, r.terms)
 	if err != nil {
 		return err
 	}

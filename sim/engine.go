@@ -64,7 +64,7 @@ func (h *host) Route(qp transport.QP, remote netip.Addr) error {
 		return fmt.Errorf("sim: no host has the address %v", remote)
 	}
 	c.remote = int32(to)
-	_, c.multi = qp.(*transport.MP)
+	_, c.multi = qp.(transport.MultiPath)
 	return nil
 }
 

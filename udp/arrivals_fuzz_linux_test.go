@@ -55,7 +55,7 @@ func FuzzArrivals(f *testing.F) {
 		src := netip.AddrPortFrom(room.a.dev.Query().Local, 50_000)
 		e := engineOf(room.b.dev)
 		if repair {
-			data = repaired(data, src, e.local, room.b.qp.Number())
+			data = repaired(data, src, e.own.ip, room.b.qp.Number())
 		}
 		m := rxMessage{data: data, segment: min(max(1, int(segment)), len(data)), src: src}
 		if repair || segment == 0 {
@@ -63,7 +63,7 @@ func FuzzArrivals(f *testing.F) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.handleRun(e.Now(), m)
+		e.handleRun(e.Now(), e.own, m)
 		e.drive(e.Now())
 		if !bytes.Equal(room.buf[:size], zero) || !bytes.Equal(room.buf[2*size:], zero) {
 			t.Fatal("bytes outside the region changed")

@@ -65,18 +65,18 @@ func (e *engine) captureSent(packet *transport.Packet, segment int, head, tail [
 // captureReceived records a datagram as it came from the socket, before
 // anything is checked: what is damaged or misdirected is what a reader of the
 // capture looks for. A socket does not show the DSCP and the time to live.
-func (e *engine) captureReceived(b []byte, m *rxMessage) {
+func (e *engine) captureReceived(a *address, b []byte, m *rxMessage) {
 	c := e.capture
 	c.pieces = append(c.pieces[:0], b)
 	c.datagram = pcapng.Datagram{
 		Src: m.src,
-		Dst: netip.AddrPortFrom(e.local, e.cfg.Port),
+		Dst: netip.AddrPortFrom(a.ip, e.cfg.Port),
 		TOS: m.ecn,
 	}
 	c.comment = c.comment[:0]
 	if len(b) >= wire.BTHLen+wire.ICRCLen {
 		if _, err := wire.ParseHeaders(b[:len(b)-wire.ICRCLen], &c.headers); err == nil {
-			c.datagram.ID = e.arrivalID(b, m.src, c.headers.Opcode)
+			c.datagram.ID = e.arrivalID(a.ip, b, m.src, c.headers.Opcode)
 			c.describe(&c.headers)
 		}
 	}
@@ -87,11 +87,11 @@ func (e *engine) captureReceived(b []byte, m *rxMessage) {
 // socket does not show, from the ICRC that covers it. It is 0 where the ICRC
 // does not tell: in IPv6, in multi-path packets, which mask it, and in packets
 // that no identification makes right.
-func (e *engine) arrivalID(b []byte, src netip.AddrPort, op wire.Opcode) uint16 {
-	if op.IsMP() || !e.local.Is4() || !src.Addr().Is4() {
+func (e *engine) arrivalID(local netip.Addr, b []byte, src netip.AddrPort, op wire.Opcode) uint16 {
+	if op.IsMP() || !local.Is4() || !src.Addr().Is4() {
 		return 0
 	}
-	f := flow{src: src.Addr(), dst: e.local, sport: src.Port(), dport: e.cfg.Port}
+	f := flow{src: src.Addr(), dst: local, sport: src.Port(), dport: e.cfg.Port}
 	body := b[:len(b)-wire.ICRCLen]
 	sum := f.prefix(len(b), 0).Headers(body[:wire.BTHLen]).Payload(body[wire.BTHLen:]).Sum()
 	id, ok := wire.ICRCMatchID(sum^wire.ICRCAt(b), len(b))

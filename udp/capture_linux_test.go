@@ -242,9 +242,9 @@ func TestCaptureOfArrivals(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var file bytes.Buffer
-			e := &engine{local: testFlow.dst, cfg: Config{Port: rocePort}}
+			e := &engine{own: &address{ip: testFlow.dst}, cfg: Config{Port: rocePort}}
 			e.startCapture(&file)
-			e.captureReceived(test.data, &rxMessage{src: src, ecn: ecnMarked})
+			e.captureReceived(e.own, test.data, &rxMessage{src: src, ecn: ecnMarked})
 			packets := readCapture(t, file.Bytes())
 			if len(packets) != 1 {
 				t.Fatalf("%d packets", len(packets))
@@ -261,17 +261,17 @@ func TestCaptureOfArrivals(t *testing.T) {
 // TestCaptureOmitsWhatItCannotDescribe lets one datagram come from nowhere.
 func TestCaptureOmitsWhatItCannotDescribe(t *testing.T) {
 	var file bytes.Buffer
-	e := &engine{local: testFlow.dst, cfg: Config{Port: rocePort}}
+	e := &engine{own: &address{ip: testFlow.dst}, cfg: Config{Port: rocePort}}
 	e.startCapture(&file)
-	e.captureReceived([]byte{1}, &rxMessage{})
-	e.captureReceived([]byte{2}, &rxMessage{src: netip.AddrPortFrom(testFlow.src, 1)})
+	e.captureReceived(e.own, []byte{1}, &rxMessage{})
+	e.captureReceived(e.own, []byte{2}, &rxMessage{src: netip.AddrPortFrom(testFlow.src, 1)})
 	if packets := readCapture(t, file.Bytes()); len(packets) != 1 || e.stats.CaptureErrors != 1 {
 		t.Errorf("%d packets, %d errors", len(packets), e.stats.CaptureErrors)
 	}
 }
 
 func TestCaptureDoesNotAllocate(t *testing.T) {
-	e := &engine{local: testFlow.dst, flow: testFlow, cfg: Config{Port: rocePort}}
+	e := &engine{own: &address{ip: testFlow.dst}, flow: testFlow, cfg: Config{Port: rocePort}}
 	e.startCapture(io.Discard)
 	multi := rcWrite()
 	multi.Opcode |= wire.MPBit
@@ -280,7 +280,7 @@ func TestCaptureDoesNotAllocate(t *testing.T) {
 	packet := &transport.Packet{Headers: *multi}
 	head, tail := make([]byte, packet.Headers.Len()), make([]byte, wire.ICRCLen)
 	allocations := testing.AllocsPerRun(100, func() {
-		e.captureReceived(arrival, message)
+		e.captureReceived(e.own, arrival, message)
 		e.captureSent(packet, 0, head, tail)
 	})
 	if allocations != 0 || e.capture == nil || e.stats.CaptureErrors != 0 {

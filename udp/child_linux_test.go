@@ -95,7 +95,7 @@ func (p *peerProcess) kill() {
 	})
 }
 
-// tell gives an order and answers the child's account.
+// tell gives an order and returns the child's account.
 func (p *peerProcess) tell(o order) account {
 	p.t.Helper()
 	line, err := json.Marshal(o)
@@ -279,7 +279,7 @@ func (s *servant) account() account {
 		a.Params = append(a.Params, qp.Params())
 	}
 	memory := make([]byte, s.mr.Len())
-	if s.mr.Snapshot(0, memory) == nil {
+	if s.mr.Load(0, memory) == nil {
 		a.Sum = crc32.ChecksumIEEE(memory)
 	}
 	return a

@@ -4,16 +4,20 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/wire"
 )
 
-// Config says how to open a device; the zero value is a device on a free
-// loopback address.
+// Config says how to open a device; the zero value is a device that needs no
+// configuration.
 type Config struct {
-	// Addr is the local address. The zero Addr takes a free address of
-	// 127.0.0.0/8, so that processes on one host need no configuration.
+	// Addr is the local address, and with it the device has no other. With the
+	// zero Addr the device begins with a free address of 127.0.0.0/8, by which
+	// devices on one host reach each other; it takes the address that the route to
+	// a peer has when it connects to that peer, and all addresses of the host when
+	// it listens (verbs.Device.Listen). At each of them one program can hold Port.
 	Addr netip.Addr
 	// Port is the UDP port to receive on and to send to; 0 means 4791.
 	Port uint16
@@ -30,7 +34,7 @@ type Config struct {
 	// means a good default. The kernel may grant less (net.core.rmem_max).
 	RecvBuffer, SendBuffer int
 	// Spin is how long a waiting thread polls before it blocks; 0 means 50 µs, negative not at all.
-	Spin transport.Time
+	Spin time.Duration
 	// AnyIPID accepts any IP identification in the ICRC of standard packets, as
 	// peers need whose identifications count up. It weakens the check of those
 	// packets from 32 to 16 bits.
@@ -47,7 +51,7 @@ type Config struct {
 
 const (
 	defaultPaths = 16
-	defaultSpin  = 50 * transport.Microsecond
+	defaultSpin  = 50 * time.Microsecond
 )
 
 func (c Config) withDefaults() (Config, error) {

@@ -19,6 +19,13 @@
 // nobody polls, and steps aside while somebody does: a poll grants its caller a
 // short lease. Waiting is hybrid: spin briefly, then block in ppoll.
 //
+// # Addresses
+//
+// A device has one receiving socket for each of its local addresses: the one that
+// Config names, or else a loopback address of its own and those of the host that
+// its connections and listeners need. What it sends carries the address at which
+// the peer knows it, since the peer drops anything else and the ICRC covers it.
+//
 // # Limits of what a socket shows
 //
 // A UDP socket does not show the IP identification that the ICRC of a standard

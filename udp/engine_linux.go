@@ -18,14 +18,15 @@ import (
 
 // engine implements verbs.Engine on sockets.
 type engine struct {
-	cfg   Config
-	local netip.Addr
-	mtu   int
+	cfg Config
+	own *address // the one that the device has from the start
 
 	// mu is the ownership that verbs.Engine speaks of. It guards everything
 	// down to the blank line.
 	mu         sync.Mutex
-	rx         *rxSocket
+	addrs      []*address              // local ones, own first
+	receivers  []*rxSocket             // theirs
+	via        map[netip.Addr]*address // by peer: the address of ours that it is talked to from
 	pool       *txPool
 	batch      *txBatch
 	ports      map[uint32]*port
@@ -35,7 +36,6 @@ type engine struct {
 	kicked     bool     // something was kicked since the last drive
 	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap
-	checker    checker
 	faults     Faults
 	stats      Stats
 	capture    *capture             // nil: not wanted, or ended
@@ -46,8 +46,9 @@ type engine struct {
 	last       *port                // the queue pair of the last packet that arrived
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
-	active     int // queue pairs that received in the last epoch
-	counting   int // queue pairs that received in this one
+	rounds     uint64 // counts turns of the loop
+	active     int    // queue pairs that received in the last epoch
+	counting   int    // queue pairs that received in this one
 	sleepers   [2]transport.Time
 
 	// Each kind of sleeper has its own way to be woken: of two threads that
@@ -62,7 +63,7 @@ type engine struct {
 	blocked  [2]atomic.Bool
 	waiters  atomic.Int32
 	idle     atomic.Uint32 // rounds in vain
-	breath   breath
+	yielder  yielder
 	progress broadcast.Broadcast
 	parked   chan struct{}
 	closed   atomic.Bool
@@ -81,7 +82,7 @@ var start = time.Now()
 // Now is nanoseconds since the program started, and never zero.
 func (e *engine) Now() transport.Time { return transport.Time(time.Since(start)) + 1 }
 
-// Random answers bits that a stranger cannot guess.
+// Random returns bits that a stranger cannot guess.
 func (e *engine) Random() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: the runtime ends the program instead
@@ -133,7 +134,7 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 	if e.ports[n] != nil {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
-	_, mp := qp.(*transport.MP)
+	_, mp := qp.(transport.MultiPath)
 	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % len(e.pool.sockets)}
 	return nil
 }
@@ -146,10 +147,6 @@ func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
 	p := e.ports[uint32(qp.Number())]
 	if p == nil {
 		return fmt.Errorf("udp: queue pair %v is not attached", qp.Number())
-	}
-	remote = remote.Unmap()
-	if remote.Is4() != e.local.Is4() {
-		return fmt.Errorf("udp: %w: the device is at %v, the peer at %v; open the device on an address of the peer's family", errFamily, e.local, remote)
 	}
 	peer, err := e.peerOf(remote)
 	if err != nil {
@@ -208,13 +205,15 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "udp", Local: e.local, MTU: e.mtu, Paths: len(e.pool.sockets), Window: e.window()}
+	return verbs.EngineInfo{
+		Name: "udp", Local: e.own.ip, MTU: e.own.mtu, Paths: len(e.pool.sockets), Window: e.window(),
+	}
 }
 
 // window is the receive buffer in packets. The kernel counts about twice the
 // payload against the buffer, and an unlucky packet up to a page more.
 func (e *engine) window() int {
-	return max(8, e.rx.rcvbuf()/2/(e.mtu+wire.MaxHeadersLen+512))
+	return max(8, e.own.rx.rcvbuf()/2/(e.own.mtu+wire.MaxHeadersLen+512))
 }
 
 // Close stops the background thread and closes the sockets.
@@ -235,7 +234,10 @@ func (e *engine) Close() error {
 		e.waking.Lock()
 		defer e.waking.Unlock()
 		e.wakersClosed = true
-		err = errors.Join(e.rx.close(), e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
+		err = errors.Join(e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
+		for _, a := range e.addrs {
+			err = errors.Join(err, a.rx.close())
+		}
 	})
 	return err
 }

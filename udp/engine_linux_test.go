@@ -32,7 +32,7 @@ func testOperations(t *testing.T, a, b *end, size int) {
 	sge := []verbs.SGE{{MR: a.mr, Length: size}}
 	post(verbs.SendWR{Op: verbs.OpWrite, SGEs: sge, RemoteAddr: remote, RKey: b.mr.RKey()})
 	got := make([]byte, size)
-	noError(t, b.mr.Snapshot(0, got))
+	noError(t, b.mr.Load(0, got))
 	if !bytes.Equal(got, a.mr.Bytes()[:size]) {
 		t.Fatal("WRITE: wrong bytes")
 	}

@@ -12,6 +12,8 @@ var (
 	ErrPortInUse = errors.New("the UDP port is in use")
 	// ErrNoAddress means that this host does not own the address, or lacks its family.
 	ErrNoAddress = errors.New("the address does not belong to this host")
+	// ErrNoRoute means that the host has no route to the peer.
+	ErrNoRoute = errors.New("no route to the peer")
 	// ErrPermission means that the system denies this process the socket or the port.
 	ErrPermission = errors.New("permission denied")
 	// ErrTooManyFiles means that the process or the system has no file descriptor left.

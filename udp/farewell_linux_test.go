@@ -21,8 +21,7 @@ func TestWhatWasReceivedIsAcknowledged(t *testing.T) {
 		for name, leave := range ends {
 			t.Run(kind.String()+"/"+name, func(t *testing.T) {
 				for range 5 {
-					o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{RetryCount: 1}}
-					a, b := connect(t, Config{Paths: 2}, o, 4096)
+					a, b := connect(t, Config{Paths: 2}, patientOptions(kind), 4096)
 					noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 16}}}))
 					noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 16}}}))
 					b.wait()

@@ -17,7 +17,7 @@ type Faults struct {
 	corruption [transport.MaxPaths]float64
 }
 
-// FaultsOf answers the filter of a device that this package opened, or nil.
+// FaultsOf returns the filter of a device that this package opened, or nil.
 func FaultsOf(d *verbs.Device) *Faults {
 	e, ok := d.Engine().(*engine)
 	if !ok {

@@ -38,7 +38,7 @@ func newTarget(t *testing.T, kind verbs.QPType) *target {
 	return g
 }
 
-// capture writes 64 bytes behind the memory of the stream, and answers the
+// capture writes 64 bytes behind the memory of the stream, and returns the
 // packet that did it.
 func (g *target) capture() sentPacket {
 	g.t.Helper()
@@ -221,14 +221,14 @@ func TestFault16StalePackets(t *testing.T) {
 		for i := range 8 {
 			noError(t, g.b.mr.StoreUint64(at+8*i, 0x1111111111111111*uint64(i+1)))
 		}
-		noError(t, g.b.mr.Snapshot(at, fresh))
+		noError(t, g.b.mr.Load(at, fresh))
 		received := statsOf(t, g.b.dev).PacketsReceived
 		for range 200 {
 			inject(t, engineOf(g.a.dev), g.packet.path, g.to(), g.packet.data)
 		}
 		eventually(t, "the packets arrived", func() bool { return statsOf(t, g.b.dev).PacketsReceived >= received+200 })
 		now := make([]byte, 64)
-		noError(t, g.b.mr.Snapshot(at, now))
+		noError(t, g.b.mr.Load(at, now))
 		if !bytes.Equal(now, fresh) {
 			t.Error("a stale packet wrote memory")
 		}

@@ -81,7 +81,7 @@ func (c *checker) init(local netip.Addr, port uint16, anyID bool) {
 	c.local, c.port, c.anyID = local, port, anyID
 }
 
-// lookup answers the shared part, computing it when another one holds its place.
+// lookup returns the shared part, computing it when another one holds its place.
 func (c *checker) lookup(src netip.AddrPort, length int) *checkedFlow {
 	e := &c.recent[(uint(src.Port())^uint(length)>>2)%uint(len(c.recent))]
 	if e.length != length || e.src != src {

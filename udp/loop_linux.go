@@ -26,7 +26,7 @@ const (
 )
 
 // round does one turn of the loop: receive one batch, run what is due, deliver,
-// send. It runs with the lock held and answers whether anything happened.
+// send. It runs with the lock held and returns whether anything happened.
 //
 // For a thread of the application a round ends when it has delivered: what is
 // to be sent then waits for what the thread posts in answer, so that the answer
@@ -75,14 +75,14 @@ func (e *engine) Progress() bool {
 	if e.tryRound(now, true) {
 		return true
 	}
-	e.breathe(now)
+	e.idleRound(now)
 	return false
 }
 
-// breathe ends a round in vain.
-func (e *engine) breathe(now transport.Time) {
+// idleRound ends a round in vain.
+func (e *engine) idleRound(now transport.Time) {
 	e.idle.Add(1)
-	e.breath.take(now)
+	e.yielder.maybeYield(now)
 }
 
 // attended says whether an application thread runs the loop, or will be back soon.
@@ -105,11 +105,11 @@ func (e *engine) background() {
 		}
 		wait = parkTime
 		if e.tryRound(e.Now(), false) {
-			spinUntil = e.Now() + e.cfg.Spin
+			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
 			continue
 		}
 		if now := e.Now(); now < spinUntil {
-			e.breathe(now)
+			e.idleRound(now)
 			continue
 		}
 		e.sleep(sleeperBackground, nil)
@@ -152,15 +152,20 @@ func (e *engine) sleep(who int, until verbs.Readiness) {
 		next = min(next, e.Now()+retryTime)
 	}
 	e.sleepers[who] = next
-	set.arm()
+	set.arm(e.receivers...)
 	e.mu.Unlock()
 	timeout := time.Duration(-1)
 	if next != transport.Never {
 		timeout = max(0, time.Duration(next-e.Now()))
 	}
-	_, err := set.block(timeout)
+	events, err := set.block(timeout)
 	e.mu.Lock()
 	e.sleepers[who] = 0
+	if events.readable {
+		for _, a := range e.addrs {
+			a.heard = e.rounds
+		}
+	}
 	if err != nil {
 		e.stats.PollErrors++
 	}
@@ -222,22 +227,23 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			e.progress.Announce() // one of the others takes over
 		}
 	}()
-	spinUntil := e.Now() + e.cfg.Spin
+	spinUntil := e.Now() + transport.Time(e.cfg.Spin)
 	for {
 		worked := e.tryRound(e.Now(), true)
 		if until.Ready() {
 			return nil
 		}
+		// Asked in every round: other queue pairs may have work without end.
+		if err := e.ended(ctx); err != nil {
+			return err
+		}
 		if worked {
-			spinUntil = e.Now() + e.cfg.Spin
+			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
 			continue
 		}
 		if now := e.Now(); now < spinUntil {
-			e.breathe(now)
+			e.idleRound(now)
 			continue
-		}
-		if err := e.ended(ctx); err != nil {
-			return err
 		}
 		if !hooked && ctx.Done() != nil {
 			hooked = true
@@ -245,7 +251,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 		slept = true
 		e.sleep(sleeperApp, until)
-		spinUntil = e.Now() + e.cfg.Spin
+		spinUntil = e.Now() + transport.Time(e.cfg.Spin)
 	}
 }
 

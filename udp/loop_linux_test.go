@@ -13,44 +13,21 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// median runs f several times and answers the middle of the durations, which
-// the noise of a busy machine hardly moves.
-func median(times int, f func() time.Duration) time.Duration {
-	all := make([]time.Duration, times)
-	for i := range all {
-		all[i] = f()
-	}
-	for i := range all {
-		for j := i; j > 0 && all[j] < all[j-1]; j-- {
-			all[j], all[j-1] = all[j-1], all[j]
-		}
-	}
-	return all[times/2]
-}
-
 // TestPollerThatStops has b poll exactly until it has its message and then never
 // again: what the last round left unsent, the acknowledgement, must go out all
-// the same, and soon.
+// the same, although nothing asks for it again.
 func TestPollerThatStops(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		t.Run(kind.String(), func(t *testing.T) {
-			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 1<<16)
-			slow := 0
+			a, b := connect(t, Config{Paths: 2}, patientOptions(kind), 1<<16)
 			for range 200 {
-				time.Sleep(2 * time.Millisecond) // b's thread goes to sleep
+				b.sleeps()
 				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 64}}}))
 				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}))
 				var out [1]verbs.Completion
 				for n := 0; n == 0; n, _ = b.cq.Poll(out[:]) {
 				}
-				start := time.Now()
 				a.wait()
-				if time.Since(start) > 20*time.Millisecond { // only a retransmission takes so long
-					slow++
-				}
-			}
-			if slow > 1 { // one, since the machine may have been busy
-				t.Errorf("%d of 200 acknowledgements did not come by themselves: %+v", slow, a.qp.Stats())
 			}
 		})
 	}
@@ -62,30 +39,66 @@ func TestPostAndLeave(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		t.Run(kind.String(), func(t *testing.T) {
 			const size = 4 << 20
-			a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: kind}, size)
-			round := byte(0)
-			d := median(5, func() time.Duration {
-				round++
+			a, b := connect(t, Config{Paths: 4}, patientOptions(kind), size)
+			for round := byte(1); round <= 5; round++ {
 				a.mr.Bytes()[size-1] = round
-				time.Sleep(3 * time.Millisecond)
-				start := time.Now()
+				a.sleeps()
+				b.sleeps()
 				noError(t, a.qp.PostSend(&verbs.SendWR{
 					Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 				}))
-				var last [1]byte
-				for last[0] != round {
-					if time.Since(start) > patience {
-						t.Fatalf("nothing came: %+v", a.qp.Stats())
-					}
-					noError(t, b.mr.Snapshot(size-1, last[:]))
-					time.Sleep(100 * time.Microsecond)
-				}
-				return time.Since(start)
-			})
-			if d > 60*time.Millisecond {
-				t.Errorf("%d bytes took %v; %+v", size, d, a.qp.Stats())
+				eventually(t, "the last byte arrives", func() bool {
+					var last [1]byte
+					noError(t, b.mr.Load(size-1, last[:]))
+					return last[0] == round
+				})
+				// Each slot is free again only when the peer has acknowledged.
+				eventually(t, "the write is acknowledged", func() bool { return a.qp.Query().Flow.InFlight == 0 })
 			}
 		})
+	}
+}
+
+// TestWaitEndsBesideBusyQueuePairs waits with a deadline on a queue to which nothing
+// comes, while the same device receives for another queue pair without a pause.
+func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
+	// So long a spin leaves no round in which the loop would go to sleep.
+	a, b := connect(t, Config{Paths: 2, Spin: time.Minute}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
+	idle, err := b.dev.CreateCQ(1)
+	noError(t, err)
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			noError(t, a.qp.PostSend(&verbs.SendWR{
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 20}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			}))
+			a.wait()
+		}
+	})
+	defer writer.Wait()
+	defer close(stop)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := idle.Wait(ctx, make([]verbs.Completion, 1))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait: %v, want the end of its context", err)
+		}
+	case <-time.After(patience):
+		t.Errorf("Wait outlives its context by %v", patience)
+		idle.Close() // or the test would never end
+		<-ended
 	}
 }
 
@@ -146,7 +159,7 @@ func TestWaitEndsWithContext(t *testing.T) {
 	if err := e.WaitProgress(deadline, &never); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a deadline: %v", err)
 	}
-	if d := time.Since(start); d < 20*time.Millisecond || d > time.Second {
+	if d := time.Since(start); d < 20*time.Millisecond || d > patience {
 		t.Errorf("the deadline of 20 ms took %v", d)
 	}
 	for i := range 300 {
@@ -274,18 +287,18 @@ func TestCloseAgainstEverything(t *testing.T) {
 // TestTimerWakesSleeper arms a timer earlier than the one that the sleeping
 // thread knows of.
 func TestTimerWakesSleeper(t *testing.T) {
-	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.RC, Conn: verbs.ConnOptions{AckTimeout: 10, RetryCount: 1}}, 4096)
+	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.RC, Conn: verbs.ConnOptions{AckTimeout: 4 * time.Millisecond, RetryCount: 1}}, 4096)
 	noError(t, b.dev.Close())
-	time.Sleep(5 * time.Millisecond)
+	a.sleeps()
 	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: 4096, RKey: 1}))
 	start := time.Now()
 	for len(a.dev.Events()) == 0 && a.qp.State() != verbs.Err { // asks nothing of the loop
-		if time.Since(start) > 5*time.Second {
+		if time.Since(start) > patience {
 			t.Fatal("the timeout never came")
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if c, err := a.outcome(time.Second); err != nil || c.Status != transport.RetryExcErr {
+	if c, err := a.outcome(patience); err != nil || c.Status != transport.RetryExcErr {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

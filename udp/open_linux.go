@@ -1,7 +1,7 @@
 package udp
 
 import (
-	"fmt"
+	"errors"
 	"net/netip"
 
 	"github.com/braid-rdma/braid/verbs"
@@ -22,49 +22,69 @@ func Open(cfg Config) (*verbs.Device, error) {
 
 // newEngine opens the sockets and starts the background thread.
 func newEngine(cfg Config) (*engine, error) {
-	rx, err := openReceiver(cfg)
+	own, err := firstAddress(&cfg)
 	if err != nil {
 		return nil, err
 	}
-	e, err := assemble(cfg, rx)
+	e, err := assemble(cfg, own)
 	if err != nil {
-		_ = rx.close()
+		_ = own.rx.close()
 		return nil, err
 	}
 	go e.background()
 	return e, nil
 }
 
-func openReceiver(cfg Config) (*rxSocket, error) {
-	opt := rxOptions{rcvbuf: cfg.RecvBuffer, noGRO: cfg.NoSegmentation}
-	if !cfg.Addr.IsValid() {
-		return openLoopback(cfg.Port, opt)
+// firstAddress opens the address that the device has from the start.
+func firstAddress(cfg *Config) (*address, error) {
+	if cfg.Addr.IsValid() {
+		ip, err := canonical(cfg.Addr)
+		if err != nil {
+			return nil, err
+		}
+		return openAddress(cfg, ip)
 	}
-	return openRx(netip.AddrPortFrom(cfg.Addr, cfg.Port), opt)
+	rx, err := openLoopback(cfg.Port, cfg.rxOptions())
+	if err == nil {
+		return newAddress(cfg, rx.local.Addr(), rx)
+	}
+	if errors.Is(err, ErrNoAddress) {
+		// The loopback interface is down, as in a network namespace that is new.
+		others, _ := hostAddresses()
+		for _, ip := range others {
+			if a, err := openAddress(cfg, ip); err == nil {
+				return a, nil
+			}
+		}
+	}
+	return nil, err
 }
 
-func assemble(cfg Config, rx *rxSocket) (*engine, error) {
-	local := rx.local.Addr()
-	mtu, err := pathMTU(local)
-	if err != nil {
-		return nil, err
+// openSenders opens the sending sockets: at the device's one address, or for all that
+// it may have, of both families where the kernel has both.
+func openSenders(cfg *Config) (*txPool, error) {
+	opt := txOptions{dscp: cfg.DSCP, sndbuf: cfg.SendBuffer, noGSO: cfg.NoSegmentation}
+	if cfg.Addr.IsValid() {
+		return openTxPool(cfg.Addr, cfg.FirstSourcePort, cfg.Paths, opt)
 	}
-	if cfg.MTU != 0 {
-		if cfg.MTU > mtu {
-			return nil, fmt.Errorf("udp: path MTU %d does not fit the interface of %v: the largest is %d", cfg.MTU, local, mtu)
-		}
-		mtu = cfg.MTU
+	pool, err := openTxPool(netip.IPv6Unspecified(), cfg.FirstSourcePort, cfg.Paths, opt)
+	if errors.Is(err, ErrNoAddress) {
+		return openTxPool(netip.IPv4Unspecified(), cfg.FirstSourcePort, cfg.Paths, opt)
 	}
-	pool, err := openTxPool(local, cfg.FirstSourcePort, cfg.Paths,
-		txOptions{dscp: cfg.DSCP, sndbuf: cfg.SendBuffer, noGSO: cfg.NoSegmentation})
+	return pool, err
+}
+
+func assemble(cfg Config, own *address) (*engine, error) {
+	pool, err := openSenders(&cfg)
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{
-		cfg: cfg, rx: rx, pool: pool, mtu: mtu, local: local,
+		cfg: cfg, own: own, addrs: []*address{own}, receivers: []*rxSocket{own.rx}, pool: pool,
 		batch:   newTxBatch(pool, 0),
 		ports:   make(map[uint32]*port),
 		peers:   make(map[netip.Addr]*peer),
+		via:     make(map[netip.Addr]*address),
 		parked:  make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
@@ -76,11 +96,10 @@ func assemble(cfg Config, rx *rxSocket) (*engine, error) {
 			}
 			return nil, err
 		}
-		e.polls[i] = newPollSet(rx, e.wakers[i], pool)
+		e.polls[i] = newPollSet(e.wakers[i], pool)
 	}
 	e.faults.engine = e
-	e.checker.init(local, cfg.Port, cfg.AnyIPID)
-	e.breath.init()
+	e.yielder.init()
 	e.startCapture(cfg.Capture)
 	return e, nil
 }

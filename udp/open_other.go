@@ -13,7 +13,7 @@ func StatsOf(*verbs.Device) (Stats, bool) { return Stats{}, false }
 // Faults does not exist on systems other than Linux.
 type Faults struct{}
 
-// FaultsOf answers nil on systems other than Linux.
+// FaultsOf returns nil on systems other than Linux.
 func FaultsOf(*verbs.Device) *Faults { return nil }
 
 // Cut does nothing.

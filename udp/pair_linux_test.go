@@ -21,7 +21,18 @@ type pair struct {
 	pool  *txPool
 	batch *txBatch
 	dst   *destination
-	poll  *pollSet
+	poll  *receiverPoll
+}
+
+// receiverPoll waits for one receiver.
+type receiverPoll struct {
+	*pollSet
+	rx *rxSocket
+}
+
+func (p *receiverPoll) wait(timeout time.Duration) (pollEvents, error) {
+	p.arm(p.rx)
+	return p.block(timeout)
 }
 
 // pairOptions chooses what a test's pair consists of; the zero value is one IPv4 path.
@@ -60,7 +71,7 @@ func newPair(t *testing.T, opt pairOptions) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { wake.close() })
-	return &pair{t: t, rx: rx, pool: pool, batch: newTxBatch(pool, opt.slots), dst: dst, poll: newPollSet(rx, wake, pool)}
+	return &pair{t: t, rx: rx, pool: pool, batch: newTxBatch(pool, opt.slots), dst: dst, poll: &receiverPoll{newPollSet(wake, pool), rx}}
 }
 
 // content returns n bytes that tell one packet from another.

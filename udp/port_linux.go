@@ -25,25 +25,35 @@ type port struct {
 // address rather than once per packet.
 type peer struct {
 	addr     netip.Addr
+	at       *address // from which it is talked to
 	dst      *destination
 	prefixes [][2]prefixCache // by path; short packets (acknowledgements) apart from others
 }
 
-// peerOf answers the peer of an address, shared by all queue pairs to it so
+// peerOf returns the peer of an address, shared by all queue pairs to it so
 // that their packets can join one segmented message.
 func (e *engine) peerOf(addr netip.Addr) (*peer, error) {
-	addr = addr.Unmap()
-	if p := e.peers[addr]; p != nil {
+	addr, err := canonical(addr)
+	if err != nil {
+		return nil, err
+	}
+	at := e.via[addr]
+	if p := e.peers[addr]; p != nil && (at == nil || at == p.at) {
 		return p, nil
 	}
-	dst, err := newDestination(netip.AddrPortFrom(addr, e.cfg.Port))
+	if at == nil {
+		if at, err = e.addressTowards(addr); err != nil {
+			return nil, err
+		}
+	}
+	dst, err := e.destinationFrom(at, addr)
 	if err != nil {
 		return nil, err
 	}
 	if len(e.peers) >= len(e.ports)+maxIdlePeers {
 		e.forgetPeers()
 	}
-	p := &peer{addr: addr, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
+	p := &peer{addr: addr, at: at, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
 	e.peers[addr] = p
 	return p, nil
 }

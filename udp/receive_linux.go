@@ -16,17 +16,43 @@ const roundMessages = 12
 // is drained. For a thread of the application it stops as soon as something has
 // been delivered, because that may be what the thread waits for.
 func (e *engine) receive(now transport.Time, forApp bool) (worked, delivered bool) {
+	e.rounds++
+	// The addresses take turns in being first, since a delivery ends the round.
+	first := e.rounds
+	for i := range e.addrs {
+		a := e.addrs[(first+uint64(i))%uint64(len(e.addrs))]
+		if a.cold(e.rounds) && len(e.addrs) > 1 {
+			continue
+		}
+		some, delivered := e.receiveAt(a, now, forApp)
+		worked = worked || some
+		if delivered {
+			return true, true
+		}
+	}
+	return worked, false
+}
+
+// cold says whether the socket is to be passed over in this round.
+func (a *address) cold(round uint64) bool {
+	return round-a.heard > coldRounds && round%coldEvery != 0
+}
+
+// receiveAt is receive for one address.
+func (e *engine) receiveAt(a *address, now transport.Time, forApp bool) (worked, delivered bool) {
 	for total := 0; total < roundMessages; {
-		asked := e.rx.ask
-		n, err := e.rx.recv()
+		asked := a.rx.ask
+		n, err := a.rx.recv()
 		if err != nil {
 			e.stats.ReceiveErrors++
 			return worked, false
 		}
 		for i := range n {
-			e.handleRun(now, e.rx.message(i))
+			e.handleRun(now, a, a.rx.message(i))
 		}
-		worked = worked || n > 0
+		if n > 0 {
+			worked, a.heard = true, e.rounds
+		}
 		total += n
 		if forApp && n > 0 && e.deliverAll() {
 			return true, true
@@ -39,26 +65,26 @@ func (e *engine) receive(now transport.Time, forApp bool) (worked, delivered boo
 }
 
 // handleRun handles a datagram, or a run of datagrams that the kernel joined.
-func (e *engine) handleRun(now transport.Time, m rxMessage) {
-	if m.overflow != e.stats.overflowSeen {
-		e.stats.SocketOverflow += uint64(m.overflow - e.stats.overflowSeen)
-		e.stats.overflowSeen = m.overflow
+func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
+	if m.overflow != a.overflowSeen {
+		e.stats.SocketOverflow += uint64(m.overflow - a.overflowSeen)
+		a.overflowSeen = m.overflow
 	}
 	e.packet.Marked = m.ecn == ecnMarked
 	data := m.data
 	for index := 0; len(data) > 0; index++ {
 		n := min(m.segment, len(data))
-		e.handlePacket(now, data[:n], &m, index)
+		e.handlePacket(now, a, data[:n], &m, index)
 		data = data[n:]
 	}
 }
 
 // handlePacket checks one packet and gives it to its queue pair. What is not
 // whole, not addressed to us or not from the peer is dropped and counted.
-func (e *engine) handlePacket(now transport.Time, b []byte, m *rxMessage, index int) {
+func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMessage, index int) {
 	e.stats.PacketsReceived++
 	if e.capture != nil {
-		e.captureReceived(b, m)
+		e.captureReceived(a, b, m)
 	}
 	if len(b) < wire.BTHLen+wire.ICRCLen {
 		e.stats.Malformed++
@@ -70,11 +96,11 @@ func (e *engine) handlePacket(now transport.Time, b []byte, m *rxMessage, index 
 		e.stats.Malformed++
 		return
 	}
-	p := e.portOf(packet, m)
+	p := e.portOf(packet, a, m)
 	if p == nil {
 		return
 	}
-	if !e.checker.valid(b, m.src, packet.Opcode.IsMP(), index) {
+	if !a.checker.valid(b, m.src, packet.Opcode.IsMP(), index) {
 		e.stats.BadICRC++
 		return
 	}
@@ -85,6 +111,7 @@ func (e *engine) handlePacket(now transport.Time, b []byte, m *rxMessage, index 
 	packet.Spans = packet.Spans[:0]
 	if p.peer == nil {
 		packet.AH = uint32(e.addresses.Learn(m.src.Addr()))
+		e.use(m.src.Addr(), a)
 	}
 	e.noteActive(now, p)
 	if p.qp.HandlePacket(now, packet) == transport.Place {
@@ -94,8 +121,8 @@ func (e *engine) handlePacket(now transport.Time, b []byte, m *rxMessage, index 
 }
 
 // portOf finds the queue pair that a packet is for. A connected queue pair
-// hears nobody but its peer.
-func (e *engine) portOf(packet *transport.Packet, m *rxMessage) *port {
+// hears nobody but its peer, and at no other address than the one that it sends from.
+func (e *engine) portOf(packet *transport.Packet, a *address, m *rxMessage) *port {
 	p := e.last
 	if p == nil || p.qp.Number() != packet.DestQP {
 		if p = e.ports[uint32(packet.DestQP)]; p == nil {
@@ -112,7 +139,7 @@ func (e *engine) portOf(packet *transport.Packet, m *rxMessage) *port {
 	if p.peer == nil && datagram {
 		return p
 	}
-	if p.peer == nil || datagram || p.peer.addr != m.src.Addr() {
+	if p.peer == nil || datagram || p.peer.addr != m.src.Addr() || p.peer.at != a {
 		e.stats.WrongSource++
 		return nil
 	}

@@ -41,7 +41,7 @@ func TestRoundThatDeliversRunsTimers(t *testing.T) {
 	noError(t, e.Attach(due, nil))
 	defer e.Detach(due)
 	e.timers.set(e.ports[uint32(due.Number())], due.Timeout())
-	for end := time.Now().Add(5 * time.Second); !b.cq.Ready(); {
+	for end := time.Now().Add(patience); !b.cq.Ready(); {
 		if time.Now().After(end) {
 			t.Fatal("the message did not arrive")
 		}

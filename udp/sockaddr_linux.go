@@ -14,9 +14,10 @@ import (
 // once per peer and then only pointed at, so that sending converts nothing. Two
 // packets can share a segmented message exactly when they have the same *destination.
 type destination struct {
-	raw  unix.RawSockaddrInet6 // storage for either family: the IPv4 form is shorter
-	size uint32                // bytes of raw that are in use
-	addr netip.AddrPort
+	raw    unix.RawSockaddrInet6 // storage for either family: the IPv4 form is shorter
+	size   uint32                // bytes of raw that are in use
+	addr   netip.AddrPort
+	source sourceControl // of a socket that is bound to no address
 }
 
 // newDestination converts addr. It fails for an invalid address and for a zone
@@ -30,6 +31,58 @@ func newDestination(addr netip.AddrPort) (*destination, error) {
 	}
 	dst.size = size
 	return dst, nil
+}
+
+// destinationFrom is the destination of packets from an address of ours to a peer.
+func (e *engine) destinationFrom(at *address, peer netip.Addr) (*destination, error) {
+	dst, err := newDestination(netip.AddrPortFrom(peer, e.cfg.Port))
+	if err != nil || !e.anywhere() {
+		return dst, err
+	}
+	if peer.Is4() && e.pool.sockets[0].local.Addr().Is6() {
+		dst.mapIPv4()
+	}
+	dst.source.set(at.ip)
+	return dst, nil
+}
+
+// mapIPv4 makes the form of an IPv4 address that a socket of both families takes.
+func (d *destination) mapIPv4() {
+	d.raw = unix.RawSockaddrInet6{
+		Family: unix.AF_INET6, Port: networkOrder(d.addr.Port()), Addr: d.addr.Addr().As16(),
+	}
+	d.size = unix.SizeofSockaddrInet6
+}
+
+// sourceControl is the control message that gives a packet its source address
+// (IP_PKTINFO, IPV6_PKTINFO), which the ICRC covers. It ends at the end of bytes, so
+// that another control message can follow it in memory.
+type sourceControl struct {
+	bytes  [sourceRoom]byte
+	length int // 0: the socket is bound to the address
+}
+
+// sourceRoom is what the longer of the two takes.
+const sourceRoom = 40
+
+// set fills in the message.
+func (s *sourceControl) set(ip netip.Addr) {
+	if ip.Is4() {
+		info := unix.Inet4Pktinfo{Spec_dst: ip.As4()}
+		s.fill(unix.IPPROTO_IP, unix.IP_PKTINFO, unsafe.Slice((*byte)(unsafe.Pointer(&info)), unix.SizeofInet4Pktinfo))
+		return
+	}
+	info := unix.Inet6Pktinfo{Addr: ip.As16()} // the interface is the destination's
+	s.fill(unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, unsafe.Slice((*byte)(unsafe.Pointer(&info)), unix.SizeofInet6Pktinfo))
+}
+
+func (s *sourceControl) fill(level, kind int32, data []byte) {
+	s.length = unix.CmsgSpace(len(data))
+	start := s.bytes[sourceRoom-s.length:]
+	header := (*unix.Cmsghdr)(unsafe.Pointer(&start[0]))
+	header.Level, header.Type = level, kind
+	header.SetLen(unix.CmsgLen(len(data)))
+	copy(start[unix.CmsgLen(0):], data)
 }
 
 // encodeSockaddr writes addr into raw and returns the number of bytes that count.

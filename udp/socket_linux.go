@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +67,11 @@ func localAddr(fd int) (netip.AddrPort, error) {
 	case *unix.SockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)), nil
 	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port)), nil
+		ip := netip.AddrFrom16(sa.Addr)
+		if sa.ZoneId != 0 {
+			ip = ip.WithZone(strconv.FormatUint(uint64(sa.ZoneId), 10))
+		}
+		return netip.AddrPortFrom(ip, uint16(sa.Port)), nil
 	}
 	return netip.AddrPort{}, fmt.Errorf("udp: the socket has the unexpected address %T", sockaddr)
 }
@@ -101,6 +106,8 @@ func explain(action string, addr netip.AddrPort, err error) error {
 	switch errno {
 	case unix.EADDRINUSE:
 		kind, hint = ErrPortInUse, "stop the other program (ss -ulpn shows it; rdma_rxe holds port 4791 too), or use another address of this host"
+	case unix.ENETUNREACH, unix.EHOSTUNREACH:
+		kind, hint = ErrNoRoute, "`ip route get` shows what is missing"
 	case unix.EADDRNOTAVAIL:
 		kind, hint = ErrNoAddress, "choose an address that `ip addr` lists and whose interface is up"
 	case unix.EAFNOSUPPORT:

@@ -18,8 +18,6 @@ type Stats struct {
 	FaultDamaged                 uint64 // packets damaged on purpose
 	CaptureErrors                uint64 // packets missing from the capture, or the error that ended it
 	Paths                        []PathStats
-
-	overflowSeen uint32
 }
 
 // PathStats describe one source port.

@@ -2,7 +2,7 @@ package udp
 
 import "github.com/braid-rdma/braid/verbs"
 
-// StatsOf answers the statistics of a device that this package opened; ok is
+// StatsOf returns the statistics of a device that this package opened; ok is
 // false for a device of another engine.
 func StatsOf(d *verbs.Device) (s Stats, ok bool) {
 	e, ok := d.Engine().(*engine)

@@ -17,9 +17,15 @@ type stream struct {
 	size, depth            int
 	posted, sent, received int
 	out                    [16]verbs.Completion
-	lastSent               time.Time
-	longestGap             time.Duration // between two completions at a
+	active                 time.Duration // time in which the thread of the stream ran
+	lastStep               time.Time
+	lastSent               time.Duration // in active time; negative: not yet
+	longestGap             time.Duration // between two completions at a, in active time
 }
+
+// stepTime is the longest that a step takes when the thread runs. What goes beyond it
+// the machine has given to others: it says nothing of the connection.
+const stepTime = 5 * time.Millisecond
 
 // streamMemory is the memory that both ends of a stream need.
 func streamMemory(size, depth int) int { return 2 * size * depth }
@@ -71,11 +77,10 @@ func (s *stream) pollSent() error {
 			return fmt.Errorf("a: completion of %d, want %d", c.WRID, s.sent)
 		}
 		s.sent++
-		now := time.Now()
-		if !s.lastSent.IsZero() {
-			s.longestGap = max(s.longestGap, now.Sub(s.lastSent))
+		if s.lastSent >= 0 {
+			s.longestGap = max(s.longestGap, s.active-s.lastSent)
 		}
-		s.lastSent = now
+		s.lastSent = s.active
 	}
 	return err
 }
@@ -107,6 +112,9 @@ func (s *stream) pollReceived() error {
 
 // step does a little of everything, and posts as long as more is wanted.
 func (s *stream) step(more bool) error {
+	now := time.Now()
+	s.active += min(now.Sub(s.lastStep), stepTime)
+	s.lastStep = now
 	for more && s.posted-s.sent < s.depth && s.posted-s.received < 2*s.depth {
 		if err := s.post(); err != nil {
 			return err
@@ -124,7 +132,7 @@ const patience = 30 * time.Second
 // runWhile moves messages while the condition holds, and then those under way.
 func (s *stream) runWhile(more func() bool) error {
 	deadline := time.Now().Add(patience)
-	s.lastSent = time.Time{}
+	s.lastSent, s.lastStep = -1, time.Now()
 	for {
 		wanted := more()
 		if !wanted && s.received == s.posted && s.sent == s.posted {
@@ -145,6 +153,17 @@ func (s *stream) run(n int) {
 	s.a.t.Helper()
 	goal := s.posted + n
 	noError(s.a.t, s.runWhile(func() bool { return s.posted < goal }))
+}
+
+// runUntil moves messages until a condition holds, and at least for a while.
+func (s *stream) runUntil(what string, d time.Duration, holds func() bool) {
+	s.a.t.Helper()
+	s.runFor(d)
+	for deadline := time.Now().Add(patience); !holds(); s.run(s.depth) {
+		if time.Now().After(deadline) {
+			s.a.t.Fatalf("not within %v: %s; %+v", patience, what, s.a.qp.Stats())
+		}
+	}
 }
 
 // runFor moves messages for a while.
@@ -193,12 +212,12 @@ func (s *stream) background() (stop func()) {
 // eventually waits until a condition holds.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(100 * time.Microsecond)
 	}
 }
 

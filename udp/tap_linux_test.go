@@ -76,10 +76,7 @@ func packetsOf(m *mmsghdr) (packets [][]byte) {
 	for _, piece := range unsafe.Slice(m.hdr.Iov, int(m.hdr.Iovlen)) {
 		all = append(all, unsafe.Slice(piece.Base, int(piece.Len))...)
 	}
-	size := len(all)
-	if m.hdr.Controllen > 0 {
-		size = int((*segmentControl)(unsafe.Pointer(m.hdr.Control)).size)
-	}
+	size := segmentOf(m, len(all))
 	for len(all) > 0 {
 		n := min(size, len(all))
 		packets = append(packets, all[:n:n])
@@ -88,14 +85,31 @@ func packetsOf(m *mmsghdr) (packets [][]byte) {
 	return packets
 }
 
+// segmentOf is the size of the packets into which the kernel will cut a message.
+func segmentOf(m *mmsghdr, whole int) int {
+	control := unsafe.Slice(m.hdr.Control, int(m.hdr.Controllen))
+	for len(control) >= unix.SizeofCmsghdr {
+		header := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
+		if header.Level == unix.IPPROTO_UDP && header.Type == unix.UDP_SEGMENT {
+			return int((*segmentControl)(unsafe.Pointer(header)).size)
+		}
+		control = control[min(len(control), unix.CmsgSpace(int(header.Len)-unix.CmsgLen(0))):]
+	}
+	return whole
+}
+
 // inject sends bytes to a device from the source port of a peer's path, as only
 // the peer itself can, or somebody who forges its address.
 func inject(t testing.TB, from *engine, path int, to netip.Addr, data []byte) {
 	t.Helper()
 	sa, err := sockaddrOf(netip.AddrPortFrom(to, rocePort))
 	noError(t, err)
+	var source sourceControl
+	if from.anywhere() {
+		source.set(from.own.ip)
+	}
 	for {
-		err := unix.Sendto(pathFD(from, path), data, 0, sa)
+		err := unix.Sendmsg(pathFD(from, path), data, source.bytes[sourceRoom-source.length:], sa, 0)
 		if err == unix.EAGAIN || err == unix.EINTR {
 			continue
 		}

@@ -43,7 +43,7 @@ func (e *engine) drive(now transport.Time) {
 	e.flush()
 }
 
-// transmit sends what the queue pair has, and answers whether there may be more.
+// transmit sends what the queue pair has, and returns whether there may be more.
 func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 	for range turnPackets {
 		if !e.batch.room() {
@@ -63,7 +63,7 @@ func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 	return true
 }
 
-// deliverAll hands out what has completed and answers whether anything had.
+// deliverAll hands out what has completed and returns whether anything had.
 func (e *engine) deliverAll() bool {
 	any := false
 	for _, p := range e.dirty {
@@ -72,7 +72,7 @@ func (e *engine) deliverAll() bool {
 	return any
 }
 
-// deliver hands completions and events to the queue pair's owner, and answers
+// deliver hands completions and events to the queue pair's owner, and returns
 // whether there were completions.
 func (e *engine) deliver(p *port) (any bool) {
 	if _, datagram := p.qp.(*transport.UD); datagram {
@@ -125,7 +125,7 @@ func (e *engine) keepQueued() {
 }
 
 // gather makes one piece of a message, in buf if that is large enough, and
-// answers its memory. The message takes no further packet.
+// returns its memory. The message takes no further packet.
 func (s *txSlot) gather(buf []byte) []byte {
 	if cap(buf) < s.bytes {
 		buf = make([]byte, maxMessage)
@@ -205,7 +205,7 @@ func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.I
 	if mp && cache.length == length && e.capture == nil {
 		return cache.multi
 	}
-	e.flow = flow{src: e.local, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
+	e.flow = flow{src: to.at.ip, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
 	if mp {
 		return cache.forMulti(&e.flow, length)
 	}
@@ -216,7 +216,7 @@ func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.I
 // or cannot be reached.
 func (e *engine) datagramPeer(packet *transport.Packet) *peer {
 	addr, ok := e.addresses.Addr(verbs.AH(packet.AH))
-	if !ok || addr.Unmap().Is4() != e.local.Is4() {
+	if !ok {
 		e.stats.NoAddress++
 		return nil
 	}

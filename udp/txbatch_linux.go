@@ -2,6 +2,7 @@ package udp
 
 import (
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,9 +81,16 @@ type txSlot struct {
 	pieces      int
 	used        int  // bytes of the arena
 	endsInArena bool // the last piece is the newest part of the arena
-	control     segmentControl
+	control     messageControl
 	iovecs      [slotPieces]unix.Iovec
 	arena       [slotArena]byte
+}
+
+// messageControl are the control messages of a message. The source address, if the
+// kernel must be told, comes before the size of the segments.
+type messageControl struct {
+	source  [sourceRoom]byte
+	segment segmentControl
 }
 
 // segmentControl is the control message that asks for segmentation.
@@ -90,6 +98,22 @@ type segmentControl struct {
 	header unix.Cmsghdr
 	size   uint16
 	_      [6]byte
+}
+
+// describe points the kernel at the control messages that a message needs.
+func (c *messageControl) describe(hdr *unix.Msghdr, source *sourceControl, segment int) {
+	length := source.length
+	copy(c.source[sourceRoom-length:], source.bytes[sourceRoom-length:])
+	start := sourceRoom - length
+	if segment > 0 {
+		c.segment.size = uint16(segment)
+		length += unix.CmsgSpace(2)
+	}
+	hdr.Control = nil
+	if length > 0 {
+		hdr.Control = (*byte)(unsafe.Add(unsafe.Pointer(c), start))
+	}
+	hdr.SetControllen(length)
 }
 
 // newTxBatch returns a batch that sends through pool and holds at most slots messages
@@ -107,9 +131,9 @@ func newTxBatch(pool *txPool, slots int) *txBatch {
 		send:   sendmmsg,
 	}
 	for i := slots - 1; i >= 0; i-- {
-		b.slots[i].control.header.Level = unix.IPPROTO_UDP
-		b.slots[i].control.header.Type = unix.UDP_SEGMENT
-		b.slots[i].control.header.SetLen(unix.CmsgLen(2))
+		b.slots[i].control.segment.header.Level = unix.IPPROTO_UDP
+		b.slots[i].control.segment.header.Type = unix.UDP_SEGMENT
+		b.slots[i].control.segment.header.SetLen(unix.CmsgLen(2))
 		b.free = append(b.free, int32(i))
 	}
 	for i := range b.queues {

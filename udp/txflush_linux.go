@@ -96,13 +96,11 @@ func (b *txBatch) fill(index int32, gso bool) (n int) {
 		hdr.Namelen = slot.dst.size
 		hdr.Iov = &slot.iovecs[0]
 		hdr.SetIovlen(slot.pieces)
-		hdr.Control = nil
-		hdr.SetControllen(0)
+		segment := 0
 		if slot.packets > 1 {
-			slot.control.size = uint16(slot.segment)
-			hdr.Control = (*byte)(unsafe.Pointer(&slot.control))
-			hdr.SetControllen(unix.CmsgSpace(2))
+			segment = slot.segment
 		}
+		slot.control.describe(hdr, &slot.dst.source, segment)
 		index = slot.next
 		n++
 	}

@@ -78,12 +78,18 @@ func txSocketOptions(ip netip.Addr, opt txOptions) []option {
 			{unix.IPPROTO_IP, unix.IP_RECVERR, 1},
 		}
 	}
-	return []option{
+	six := []option{
 		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO},
 		{unix.IPPROTO_IPV6, unix.IPV6_TCLASS, class},
 		{unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1},
 	}
+	if !ip.IsUnspecified() {
+		return six
+	}
+	// Bound to no address, the socket sends packets of both families.
+	six[0].value = 0
+	return append(six, txSocketOptions(netip.IPv4Unspecified(), opt)...)
 }
 
 // close closes the socket; a second close does nothing.

@@ -26,6 +26,7 @@ func (b *txBatch) sendSplit(socket *txSocket, slot *txSlot, result *flushResult)
 		}
 		pieces := cut(b.single[:], slot.iovecs[:slot.pieces], start, length)
 		header.hdr.SetIovlen(pieces)
+		slot.control.describe(&header.hdr, &slot.dst.source, 0)
 		_, errno := b.send(socket.fd, b.headers[:1])
 		clear(b.single[:pieces])
 		socket.stats.calls++

@@ -59,11 +59,11 @@ func (w *waker) close() error {
 // pollSet waits for the events of one loop: packets to read, a wake, and room in the
 // socket buffers that the last flush found full.
 type pollSet struct {
-	rx      *rxSocket
-	waker   *waker
-	pool    *txPool
-	fds     []unix.PollFd
-	timeout unix.Timespec
+	waker     *waker
+	pool      *txPool
+	fds       []unix.PollFd // the waker, the receivers, the blocked senders
+	receivers int
+	timeout   unix.Timespec
 }
 
 // pollEvents says what ended a wait; all are false after a time-out.
@@ -73,21 +73,24 @@ type pollEvents struct {
 	writable bool // or a path's error is waiting, which the next flush will meet
 }
 
-// newPollSet returns a set for these three; pool may be nil.
-func newPollSet(rx *rxSocket, w *waker, pool *txPool) *pollSet {
+// newPollSet returns a set for the waker and the pool, which may be nil.
+func newPollSet(w *waker, pool *txPool) *pollSet {
 	room := 2
 	if pool != nil {
 		room += len(pool.sockets)
 	}
-	return &pollSet{rx: rx, waker: w, pool: pool, fds: make([]unix.PollFd, 0, room)}
+	return &pollSet{waker: w, pool: pool, fds: make([]unix.PollFd, 0, room)}
 }
 
-// arm notes which sockets to wait for. It reads the state of the pool, so it belongs
-// to whoever owns that; block does not.
-func (p *pollSet) arm() {
-	p.fds = append(p.fds[:0],
-		unix.PollFd{Fd: int32(p.rx.fd), Events: unix.POLLIN},
-		unix.PollFd{Fd: int32(p.waker.fd), Events: unix.POLLIN})
+// arm notes which sockets to wait for: those that receive, and of the pool those that
+// are blocked. It reads the state of the pool, so it belongs to whoever owns that;
+// block does not.
+func (p *pollSet) arm(receivers ...*rxSocket) {
+	p.fds = append(p.fds[:0], unix.PollFd{Fd: int32(p.waker.fd), Events: unix.POLLIN})
+	for _, rx := range receivers {
+		p.fds = append(p.fds, unix.PollFd{Fd: int32(rx.fd), Events: unix.POLLIN})
+	}
+	p.receivers = len(receivers)
 	if p.pool != nil {
 		for _, socket := range p.pool.sockets {
 			if socket.blocked {
@@ -95,12 +98,6 @@ func (p *pollSet) arm() {
 			}
 		}
 	}
-}
-
-// wait arms and blocks.
-func (p *pollSet) wait(timeout time.Duration) (pollEvents, error) {
-	p.arm()
-	return p.block(timeout)
 }
 
 // block waits until something happens or the timeout passes; a negative timeout never
@@ -122,13 +119,20 @@ func (p *pollSet) block(timeout time.Duration) (events pollEvents, err error) {
 	if n == 0 {
 		return pollEvents{}, nil
 	}
-	events.readable = p.fds[0].Revents != 0
-	if p.fds[1].Revents != 0 {
+	if p.fds[0].Revents != 0 {
 		events.woken = true
 		p.waker.drain()
 	}
-	for i := range p.fds[2:] {
-		events.writable = events.writable || p.fds[2+i].Revents != 0
-	}
+	events.readable = anyEvent(p.fds[1 : 1+p.receivers])
+	events.writable = anyEvent(p.fds[1+p.receivers:])
 	return events, nil
+}
+
+func anyEvent(fds []unix.PollFd) bool {
+	for i := range fds {
+		if fds[i].Revents != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -51,6 +51,15 @@ func (e *CompletionError) Error() string {
 	return fmt.Sprintf("%v: work request %d (%v) of queue pair %v", e.Status, e.WRID, e.Op, e.QPN)
 }
 
+// Timeout says whether the peer did not answer in time: with Temporary it makes the
+// error a net.Error.
+func (e *CompletionError) Timeout() bool {
+	return e.Status == transport.RetryExcErr || e.Status == transport.RespTimeoutErr
+}
+
+// Temporary is false: the queue pair is in the error state.
+func (e *CompletionError) Temporary() bool { return false }
+
 // Unwrap is the status.
 func (e *CompletionError) Unwrap() error { return e.Status }
 

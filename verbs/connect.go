@@ -48,19 +48,35 @@ func (c *ConnParams) Check() error {
 	return nil
 }
 
-// Params describe this end to the peer. They change when the queue pair is
-// reset, since each connection begins with a packet number of its own.
+// Params describe this end to a peer. They change when the queue pair is
+// reset, since each connection begins with a packet number of its own. On a
+// device that was opened without an address they suit peers on this host only;
+// ParamsFor suits all.
 func (q *QP) Params() ConnParams {
 	q.device.engine.Lock()
 	defer q.device.unlock()
-	return q.paramsLocked()
+	return q.paramsLocked(&Route{Local: q.device.info.Local, MTU: q.device.info.MTU})
 }
 
-func (q *QP) paramsLocked() ConnParams {
+// ParamsFor describe this end to the peer at an address: with the address and
+// the path MTU that the route to it has.
+func (q *QP) ParamsFor(remote netip.Addr) (ConnParams, error) {
+	if err := q.lock(); err != nil {
+		return ConnParams{}, err
+	}
+	defer q.device.unlock()
+	route, err := q.device.routeLocked(remote)
+	if err != nil {
+		return ConnParams{}, err
+	}
+	return q.paramsLocked(&route), nil
+}
+
+func (q *QP) paramsLocked(route *Route) ConnParams {
 	o, info := &q.options, &q.device.info
 	p := ConnParams{
-		Type: q.kind, Addr: info.Local, QPN: q.number, PSN: q.firstPSN,
-		MTU: o.Conn.MTU, Paths: o.Conn.Paths,
+		Type: q.kind, Addr: route.Local, QPN: q.number, PSN: q.firstPSN,
+		MTU: min(o.Conn.MTU, route.MTU), Paths: o.Conn.Paths,
 		Window:      min(info.Window, transport.MaxTrackingSlots),
 		ReadsServed: plain(o.Conn.ReadsServed),
 	}
@@ -89,21 +105,25 @@ func (q *QP) Connect(remote ConnParams) error {
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; Connect needs RESET or INIT", ErrState, s)
 	}
-	attr := q.attrFor(&remote)
+	route, err := q.device.routeLocked(remote.Addr)
+	if err != nil {
+		return err
+	}
+	attr := q.attrFor(&remote, &route)
 	return q.climbLocked(&attr)
 }
 
 // attrFor is what both ends' parameters come to.
-func (q *QP) attrFor(remote *ConnParams) QPAttr {
-	local, o := q.paramsLocked(), &q.options.Conn
+func (q *QP) attrFor(remote *ConnParams, route *Route) QPAttr {
+	local, o := q.paramsLocked(route), &q.options.Conn
 	return QPAttr{
 		Remote: remote.Addr,
 		Attr: transport.Attr{
 			MTU: min(local.MTU, remote.MTU), RemoteQPN: remote.QPN,
 			SendPSN: local.PSN, RecvPSN: remote.PSN,
 			Reads: min(plain(o.Reads), remote.ReadsServed), ReadsServed: local.ReadsServed,
-			Timeout: uint8(plain(o.AckTimeout)), RetryCount: uint8(plain(o.RetryCount)),
-			RNRRetry: uint8(plain(o.RNRRetry)), MinRNRTimer: uint8(plain(o.MinRNRTimer)),
+			Timeout: o.AckTimeoutCode(), RetryCount: uint8(plain(o.RetryCount)),
+			RNRRetry: uint8(plain(o.RNRRetry)), MinRNRTimer: o.rnrTimerCode(),
 			Window: remote.Window, Paths: min(local.Paths, remote.Paths),
 			TrackedSlots: remote.TrackedSlots, Keepalive: transport.Time(max(o.Keepalive, 0)),
 		},

@@ -13,7 +13,7 @@ import (
 //
 // A completion queue never loses a completion silently. When one more comes
 // than it holds, it is broken for good: what it holds can still be polled,
-// then Poll and Wait answer ErrCQOverflow; the device raises EventCQErr; and
+// then Poll and Wait return ErrCQOverflow; the device raises EventCQErr; and
 // every queue pair that uses it moves to the error state.
 //
 // A completion queue that is as deep as all the send and receive queues that it
@@ -67,7 +67,7 @@ func (c *CQ) Depth() int { return int(c.ring.depth) }
 // queue has overflowed.
 func (c *CQ) Lost() uint64 { return c.lost.Load() }
 
-// Poll moves completions to out, oldest first, and answers how many. It does
+// Poll moves completions to out, oldest first, and returns how many. It does
 // not block. When there is none it lets the engine make one round of progress
 // in the caller's thread and looks again, so a polling program needs no other
 // thread to run the engine. The error is ErrCQOverflow or ErrClosed, and comes
@@ -92,7 +92,7 @@ func (c *CQ) Wait(ctx context.Context, out []Completion) (int, error) {
 }
 
 // WaitSolicited is Wait that blocks until a completion has come that the
-// sender marked as solicited, or that failed. It then answers the oldest
+// sender marked as solicited, or that failed. It then returns the oldest
 // completions, which may be others.
 func (c *CQ) WaitSolicited(ctx context.Context, out []Completion) (int, error) {
 	return c.wait(ctx, out, (*solicitedCQ)(c))
@@ -138,7 +138,7 @@ func (c *CQ) Notify() <-chan struct{} {
 	return c.notify
 }
 
-// tell signals to who listens to Notify; the engine lock is held.
+// tell wakes the receiver of Notify; the engine lock is held.
 func (c *CQ) tell() {
 	select {
 	case c.notify <- struct{}{}:

@@ -37,7 +37,7 @@ func (r *completionRing) init(depth int) {
 	r.entries, r.owners, r.depth = make([]Completion, size), make([]*slots, size), uint64(depth)
 }
 
-// push adds a completion of a work queue and answers false when the ring is full.
+// push adds a completion of a work queue and returns false when the ring is full.
 func (r *completionRing) push(c *transport.Completion, owner *slots) bool {
 	tail := r.tail.Load()
 	if tail-r.head.Load() >= r.depth {
@@ -51,7 +51,7 @@ func (r *completionRing) push(c *transport.Completion, owner *slots) bool {
 	return true
 }
 
-// take moves completions to out, oldest first, and answers how many.
+// take moves completions to out, oldest first, and returns how many.
 func (r *completionRing) take(out []Completion) int {
 	if r.empty() {
 		return 0

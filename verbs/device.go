@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/braid-rdma/braid/transport"
@@ -58,6 +59,7 @@ func (d *Device) Engine() Engine { return d.engine }
 // DeviceAttr describes a device.
 type DeviceAttr struct {
 	EngineInfo
+	Addrs  []netip.Addr // the addresses at which the device can be reached
 	Limits Limits
 	// What exists now.
 	PDs, CQs, SRQs, QPs, MRs int
@@ -70,11 +72,52 @@ func (d *Device) Query() DeviceAttr {
 	d.engine.Lock()
 	defer d.unlock()
 	return DeviceAttr{
-		EngineInfo: d.info, Limits: limits(),
+		EngineInfo: d.info, Addrs: d.localAddrs(), Limits: limits(),
 		PDs: len(d.pds), CQs: len(d.cqs), SRQs: len(d.srqs), QPs: len(d.qps),
 		MRs: len(d.memory.regions), RegisteredBytes: d.memory.bytes,
 		EventsDropped: d.events.dropped.Load(),
 	}
+}
+
+// Listen makes the device reachable at every address of the host that is free,
+// if it was opened without an address; otherwise it has its one address already.
+// Query tells which addresses it has. The connection manager calls it.
+func (d *Device) Listen() error {
+	if err := d.lock(); err != nil {
+		return err
+	}
+	defer d.unlock()
+	if m, ok := d.engine.(Multihomed); ok {
+		return m.Listen()
+	}
+	return nil
+}
+
+// RouteTo finds the address from which the device reaches a peer.
+func (d *Device) RouteTo(remote netip.Addr) (Route, error) {
+	if err := d.lock(); err != nil {
+		return Route{}, err
+	}
+	defer d.unlock()
+	return d.routeLocked(remote)
+}
+
+func (d *Device) routeLocked(remote netip.Addr) (Route, error) {
+	if m, ok := d.engine.(Multihomed); ok {
+		return m.RouteTo(remote)
+	}
+	remote = remote.Unmap()
+	if !remote.IsValid() || remote.Is4() != d.info.Local.Is4() {
+		return Route{}, fmt.Errorf("%w: the device is at %v, the peer at %v", ErrParams, d.info.Local, remote)
+	}
+	return Route{Local: d.info.Local, Remote: remote, MTU: d.info.MTU}, nil
+}
+
+func (d *Device) localAddrs() []netip.Addr {
+	if m, ok := d.engine.(Multihomed); ok {
+		return m.LocalAddrs()
+	}
+	return []netip.Addr{d.info.Local}
 }
 
 // Events is the channel of asynchronous events. It holds a few hundred; when
@@ -83,7 +126,7 @@ func (d *Device) Query() DeviceAttr {
 func (d *Device) Events() <-chan Event { return d.events.events }
 
 // Progress runs the engine once in the caller's thread without blocking, and
-// answers whether anything happened. A program needs it only where it polls
+// returns whether anything happened. A program needs it only where it polls
 // memory rather than a completion queue.
 func (d *Device) Progress() bool { return d.engine.Progress() }
 

@@ -15,12 +15,12 @@
 //  2. Connect a queue pair with the peer's parameters. Package cm does it by
 //     address and port, also with peers that are not braid; any other way to
 //     exchange the parameters will do.
-//  3. Post work. A post that answers an error has had no effect. One that
-//     answers nil completes exactly once, in posting order, unless it is an
+//  3. Post work. A post that returns an error has had no effect. One that
+//     returns nil completes exactly once, in posting order, unless it is an
 //     unsignalled send that succeeds.
 //  4. Do not touch the memory of a request until its completion, except where
 //     it was inline. Bytes that peers write without a completion are read with
-//     MR.LoadUint64, MR.LoadUint32 or MR.Snapshot: a plain read of them is a
+//     MR.LoadUint64, MR.LoadUint32 or MR.Load: a plain read of them is a
 //     data race in Go.
 //  5. Poll or Wait. Both run the engine in the caller's thread.
 //  6. Look at Completion.Err. After a failure the queue pair is in the error
@@ -107,9 +107,9 @@
 //			log.Fatal(err)
 //		}
 //
-//		// The write has no completion at b, so b reads its memory with Snapshot.
+//		// The write has no completion at b, so b reads its memory with Load.
 //		text := make([]byte, n)
-//		if err := b.mr.Snapshot(0, text); err != nil {
+//		if err := b.mr.Load(0, text); err != nil {
 //			log.Fatal(err)
 //		}
 //		fmt.Printf("%s\n", text)

@@ -35,9 +35,9 @@ type Engine interface {
 	// Now is the monotonic clock of the engine; it is above zero. Locked or not.
 	Now() transport.Time
 
-	// Random answers 64 random bits: keys, queue pair numbers, first packet
+	// Random returns 64 random bits: keys, queue pair numbers, first packet
 	// numbers and the seeds of queue pairs come from it. On a real network they
-	// must not be guessable (crypto/rand); a simulator answers from its seed.
+	// must not be guessable (crypto/rand); a simulator returns from its seed.
 	// Locked or not.
 	Random() uint64
 
@@ -69,9 +69,9 @@ type Engine interface {
 
 	// Progress runs one round in the caller's thread without blocking: receive
 	// what has arrived, handle it, transmit, deliver. If another thread is at it
-	// already there is nothing to do. It answers whether anything happened.
+	// already there is nothing to do. It returns whether anything happened.
 	Progress() bool
-	// WaitProgress returns nil as soon as until.Ready answers true. Until then
+	// WaitProgress returns nil as soon as until.Ready returns true. Until then
 	// it runs rounds in the caller's thread while there is work, and blocks when
 	// there is none: until a packet arrives, a timer is due, Wake is called or
 	// ctx ends (the error is then ctx.Err()). It returns an error that wraps
@@ -101,6 +101,26 @@ type Flusher interface {
 	Flush(qp transport.QP)
 }
 
+// Multihomed is an engine whose device may be reached at several addresses.
+// Without it a device has the one address that EngineInfo names.
+type Multihomed interface {
+	// RouteTo finds the address from which the device talks to a peer: the one at
+	// which a datagram of the peer has arrived last, or else the one that the
+	// network's route to it has. Locked.
+	RouteTo(remote netip.Addr) (Route, error)
+	// Listen makes the device reachable at every address that it can have. Locked.
+	Listen() error
+	// LocalAddrs lists the addresses at which the device can be reached now. Locked.
+	LocalAddrs() []netip.Addr
+}
+
+// Route is the way from a device to a peer.
+type Route struct {
+	Local  netip.Addr // the address by which the peer reaches the device
+	Remote netip.Addr // the peer's, with the zone as the engine reports it
+	MTU    int        // the largest path MTU that the interface carries
+}
+
 // Sink receives what a queue pair reports. The engine calls it with the lock
 // held, in the order in which PollCompletion and PollEvent yield, and copies
 // nothing beforehand: the pointer is valid during the call only.
@@ -116,10 +136,12 @@ type Readiness interface {
 
 // EngineInfo describes an engine.
 type EngineInfo struct {
-	Name  string     // "udp", "sim", ...
-	Local netip.Addr // the address by which peers reach the device
-	MTU   int        // the largest path MTU that fits its network, one of 256 to 4096
-	Paths int        // virtual paths that it offers, 1 to transport.MaxPaths
+	Name string // "udp", "sim", ...
+	// Local is the address by which peers reach the device; where it may have
+	// several (Multihomed), the one that it has from the start.
+	Local netip.Addr
+	MTU   int // the largest path MTU that fits its network, one of 256 to 4096
+	Paths int // virtual paths that it offers, 1 to transport.MaxPaths
 	// Window is how many packets of MTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int

@@ -30,7 +30,7 @@ var (
 	ErrCQOverflow = errors.New("completion queue overflowed")
 )
 
-// Errors that posting and modifying answer at once, without side effects.
+// Errors that posting and modifying return at once, without side effects.
 var (
 	ErrState       = transport.ErrState
 	ErrQueueFull   = transport.ErrQueueFull

@@ -75,7 +75,7 @@ func Example() {
 
 	// The write has no completion at b, so b reads its memory with Snapshot.
 	text := make([]byte, n)
-	if err := b.mr.Snapshot(0, text); err != nil {
+	if err := b.mr.Load(0, text); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%v %s\n", done[0].Status, text)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -177,7 +178,7 @@ func TestCreateQPRefuses(t *testing.T) {
 		"MTU":           {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{MTU: 8192}}, verbs.ErrAttr},
 		"paths":         {verbs.QPOptions{SendCQ: p.a.cq, Type: verbs.MP, Conn: verbs.ConnOptions{Paths: 5}}, verbs.ErrAttr},
 		"retries":       {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{RetryCount: 8}}, verbs.ErrAttr},
-		"timer":         {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{AckTimeout: 32}}, verbs.ErrAttr},
+		"timer":         {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{AckTimeout: 3 * time.Hour}}, verbs.ErrAttr},
 		"reads":         {verbs.QPOptions{SendCQ: p.a.cq, Conn: verbs.ConnOptions{Reads: 17}}, verbs.ErrAttr},
 	} {
 		if _, err := p.a.pd.CreateQP(c.options); !errors.Is(err, c.want) {
@@ -187,4 +188,24 @@ func TestCreateQPRefuses(t *testing.T) {
 	if n := p.a.dev.Query().QPs; n != 1 {
 		t.Errorf("%d queue pairs after refused creations, want 1", n)
 	}
+}
+
+// TestRefusedModifyChangesNothing asks a connected queue pair to become ready to
+// receive from another peer. That fails, and the connection works on.
+func TestRefusedModifyChangesNothing(t *testing.T) {
+	connected(t, func(t *testing.T, p *pair) {
+		attr := p.a.qp.Query().Attr
+		elsewhere := attr
+		elsewhere.Remote = p.a.dev.Query().Local
+		if err := p.a.qp.Modify(verbs.RTR, &elsewhere); !errors.Is(err, verbs.ErrState) {
+			t.Fatalf("RTS to RTR: %v, want ErrState", err)
+		}
+		if got := p.a.qp.Query().Attr; got != attr {
+			t.Errorf("the attributes are %+v, were %+v", got, attr)
+		}
+		p.a.post(p.write(1))
+		if c := p.a.wait(); c.Err() != nil || c.WRID != 1 {
+			t.Errorf("a write afterwards: %+v", c)
+		}
+	})
 }

@@ -155,7 +155,7 @@ func TestAtomicOnMemory(t *testing.T) {
 	}
 	d.memory.Store(transport.Span{Region: &m.region, Offset: 3, Length: 8}, 0x0102030405060708)
 	var got [8]byte
-	if err := m.Snapshot(3, got[:]); err != nil || *(*uint64)(unsafe.Pointer(&got)) != 0x0102030405060708 {
+	if err := m.Load(3, got[:]); err != nil || *(*uint64)(unsafe.Pointer(&got)) != 0x0102030405060708 {
 		t.Errorf("stored %x, %v", got, err)
 	}
 }
@@ -177,7 +177,7 @@ func TestLoadsCheckBounds(t *testing.T) {
 	if _, err := m.LoadUint32(2); !errors.Is(err, ErrRange) {
 		t.Errorf("unaligned LoadUint32: %v", err)
 	}
-	if err := m.Snapshot(19, make([]byte, 2)); !errors.Is(err, ErrRange) {
+	if err := m.Load(19, make([]byte, 2)); !errors.Is(err, ErrRange) {
 		t.Errorf("Snapshot beyond the end: %v", err)
 	}
 }

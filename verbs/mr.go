@@ -15,8 +15,9 @@ import (
 // engine writes them when a receive, a READ, an atomic or a peer's WRITE
 // arrives; the completion of the work request orders its writes before the
 // program's reads. A peer's WRITE without immediate data has no completion on
-// this side: read such bytes with LoadUint64, LoadUint32 or Snapshot, since a
-// plain read beside the engine's write is a data race in Go.
+// this side, and neither has a peer's READ: access such bytes with Load and Store,
+// or LoadUint64, LoadUint32 and StoreUint64, since a plain read beside the
+// engine's write, or the reverse, is a data race in Go.
 type MR struct {
 	pd     *PD
 	region transport.Region // under the engine lock, but for what never changes
@@ -105,7 +106,7 @@ func (m *MR) RKey() uint32 { return m.rkey.Load() }
 // Access is the set of rights.
 func (m *MR) Access() Access { return m.region.Access }
 
-// Rekey gives the region a new random remote key and answers it. The old one
+// Rekey gives the region a new random remote key and returns it. The old one
 // is refused from then on, whether the peer had invalidated it or not.
 func (m *MR) Rekey() (uint32, error) {
 	if err := m.pd.lock(); err != nil {

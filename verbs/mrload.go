@@ -2,22 +2,28 @@ package verbs
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 )
 
-// Reading what a peer writes without a completion.
+// Access to memory that a peer reads or writes without a completion here.
 //
 // An RNIC writes memory behind the program's back, and programs poll the last
 // byte of a buffer. In Go the engine's write is a write of another thread: a
 // plain read beside it is a data race, with no promise about what is seen. An
 // atomic load would not help, because the engine copies payload with plain
 // stores, as fast as the machine can. So the functions here read with the
-// engine lock held, which is what the engine holds when it copies. They see
-// each packet's payload either wholly or not at all, and what they saw orders
-// the program after it. The price is that of the lock, some tens of
-// nanoseconds when nobody else has it; between two looks call Device.Progress,
-// or the memory may have no thread that would change it.
+// engine lock held, which is what the engine holds when it copies, and write
+// with it, since the engine reads what a peer READs just so. They see each
+// packet's payload either wholly or not at all, and what they saw orders the
+// program after it. The price is that of the lock, some tens of nanoseconds when
+// nobody else has it; between two looks call Device.Progress, or the memory may
+// have no thread that would change it.
+
+// lockedCopy is the most that is copied in one hold of the lock, some tens of
+// microseconds: nothing is sent or received meanwhile.
+const lockedCopy = 256 << 10
 
 // LoadUint64 reads the eight bytes at off as a number in the order of the host.
 func (m *MR) LoadUint64(off int) (uint64, error) {
@@ -51,20 +57,43 @@ func (m *MR) StoreUint64(off int, v uint64) error {
 	return nil
 }
 
-// Snapshot copies the bytes from off on to dst. A message of several packets
-// may be half written in it; a flag written by a later message is what tells
-// that it is whole.
-func (m *MR) Snapshot(off int, dst []byte) error {
+// Load copies the bytes from off on to dst, while a peer may write them. A
+// message of several packets may be half written in it; a flag written by a
+// later message is what tells that it is whole. More than 256 KiB are copied in
+// parts, between which a peer's packets may come.
+func (m *MR) Load(off int, dst []byte) error {
 	if err := m.checkRange(off, len(dst)); err != nil {
 		return err
 	}
-	m.pd.device.engine.Lock()
-	defer m.pd.device.unlock()
-	copy(dst, m.region.Bytes[off:])
+	for part := range slices.Chunk(dst, lockedCopy) {
+		m.copyLocked(part, m.region.Bytes[off:])
+		off += len(part)
+	}
 	return nil
 }
 
-// at takes the engine lock and answers the place of size bytes at off, which
+// Store copies src to the bytes from off on, while a peer may read or write
+// them. A READ of several packets may see some bytes from before and some from
+// after. More than 256 KiB are copied in parts, as Load does.
+func (m *MR) Store(off int, src []byte) error {
+	if err := m.checkRange(off, len(src)); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(src, lockedCopy) {
+		m.copyLocked(m.region.Bytes[off:], part)
+		off += len(part)
+	}
+	return nil
+}
+
+// copyLocked copies with the engine lock held.
+func (m *MR) copyLocked(dst, src []byte) {
+	m.pd.device.engine.Lock()
+	defer m.pd.device.unlock()
+	copy(dst, src)
+}
+
+// at takes the engine lock and returns the place of size bytes at off, which
 // must be aligned to their size.
 func (m *MR) at(off, size int) (unsafe.Pointer, error) {
 	if err := m.checkRange(off, size); err != nil {

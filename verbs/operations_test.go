@@ -33,7 +33,7 @@ func TestWriteThenRead(t *testing.T) {
 			p.a.post(verbs.SendWR{ID: uint64(id), Op: verbs.OpWrite, SGEs: p.a.sge(0, n), RemoteAddr: p.b.mr.Addr() + 8, RKey: p.b.mr.RKey()})
 			p.a.wantDone(uint64(id), verbs.OpWrite)
 			got := make([]byte, n)
-			must(t, p.b.mr.Snapshot(8, got))
+			must(t, p.b.mr.Load(8, got))
 			if !bytes.Equal(got, want) {
 				t.Fatalf("write of %d bytes arrived wrong", n)
 			}

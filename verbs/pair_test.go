@@ -80,7 +80,7 @@ func (s *side) post(wr verbs.SendWR) {
 	must(s.t, s.qp.PostSend(&wr))
 }
 
-// wait answers the next completion.
+// wait returns the next completion.
 func (s *side) wait() verbs.Completion {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -45,7 +45,7 @@ func (p *PD) CreateManagementQP(options QPOptions) (*QP, error) {
 	return p.createQP(options, func(*Device) QPN { return wire.ManagementQPN })
 }
 
-// createQP makes a queue pair under the number that choose answers, which is
+// createQP makes a queue pair under the number that choose returns, which is
 // asked with the lock held.
 func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) {
 	d := p.device
@@ -160,13 +160,9 @@ func (q *QP) Modify(to State, attr *QPAttr) error {
 func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	e := q.device.engine
 	if to == RTR && q.kind != UD {
-		if attr == nil || !attr.Remote.IsValid() {
-			return fmt.Errorf("%w: RTR needs the peer's address", ErrParams)
-		}
-		if err := e.Route(q.transport, attr.Remote); err != nil {
+		if err := q.routeLocked(attr); err != nil {
 			return err
 		}
-		q.remote = attr.Remote
 	}
 	if to == Err || to == Reset {
 		q.flushLocked()
@@ -178,6 +174,9 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	if err := q.transport.Modify(e.Now(), to, ta); err != nil {
 		return err
 	}
+	if to == RTR && attr != nil {
+		q.remote = attr.Remote
+	}
 	if to == Reset {
 		q.firstPSN = q.device.randomPSN()
 		q.failed = transport.Success
@@ -186,6 +185,19 @@ func (q *QP) modifyLocked(to State, attr *QPAttr) error {
 	}
 	e.Kick(q.transport)
 	return nil
+}
+
+// routeLocked tells the engine where the peer of a queue pair is that is to become
+// ready to receive. INIT is the only state from which it can; in any other the
+// queue pair has a route already, which a failure must not change.
+func (q *QP) routeLocked(attr *QPAttr) error {
+	if attr == nil || !attr.Remote.IsValid() {
+		return fmt.Errorf("%w: RTR needs the peer's address", ErrParams)
+	}
+	if s := q.transport.State(); s != Init {
+		return fmt.Errorf("%w: %v to %v", ErrState, s, RTR)
+	}
+	return q.device.engine.Route(q.transport, attr.Remote)
 }
 
 // QPInfo describes a queue pair.
@@ -206,7 +218,7 @@ func (q *QP) Query() QPInfo {
 		Number: q.number, Type: q.kind, State: q.transport.State(),
 		Attr: QPAttr{Attr: q.transport.Attr(), Remote: q.remote}, Options: q.options,
 	}
-	if m, ok := q.transport.(*transport.MP); ok {
+	if m, ok := q.transport.(transport.MultiPath); ok {
 		info.Flow = m.Flow()
 	}
 	return info

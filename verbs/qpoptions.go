@@ -76,10 +76,16 @@ type ConnOptions struct {
 	Paths       int // MP: virtual paths; default: all that the engine offers
 	Reads       int // READs and atomics outstanding towards the peer; default 16
 	ReadsServed int // READs and atomics that the peer may have outstanding; default 16
-	AckTimeout  int // local ACK timeout, 4.096 µs · 2^AckTimeout; default 14 (67 ms), MP: 17 (537 ms); None: never
-	RetryCount  int // retries after a timeout or sequence error, to 7; default 7
-	RNRRetry    int // retries when the peer has no receive posted, to 7; default 7: for ever
-	MinRNRTimer int // code of the wait asked of a peer when no receive is posted; default 12 (0.64 ms)
+	// AckTimeout is the local ACK timeout: the time without an acknowledgement after
+	// which packets are sent again. It is rounded up to the next that the
+	// specification has, 4.096 µs · 2^n with n from 1 to 31; default 67 ms, of
+	// MP 537 ms; negative: never.
+	AckTimeout time.Duration
+	RetryCount int // retries after a timeout or sequence error, to 7; default 7
+	RNRRetry   int // retries when the peer has no receive posted, to 7; default 7: for ever
+	// MinRNRTimer is the wait asked of a peer when no receive is posted, rounded up
+	// to the next that the specification has, 10 µs to 655 ms; default 0.64 ms.
+	MinRNRTimer time.Duration
 	// Keepalive is the silence after which the peer is asked whether it lives;
 	// one that does not answer the usual retries ends the connection. Default
 	// DefaultKeepalive; negative: an idle connection notices nothing.
@@ -101,13 +107,11 @@ func (c ConnOptions) withDefaults(info *EngineInfo) ConnOptions {
 	orDefault(&c.Paths, info.Paths)
 	orDefault(&c.Reads, transport.MaxReads)
 	orDefault(&c.ReadsServed, transport.MaxReads)
-	orDefault(&c.AckTimeout, 14)
+	orDefault(&c.AckTimeout, AckTimeoutOf(14))
 	orDefault(&c.RetryCount, 7)
 	orDefault(&c.RNRRetry, transport.InfiniteRNRRetry)
-	orDefault(&c.MinRNRTimer, 12)
-	if c.Keepalive == 0 {
-		c.Keepalive = DefaultKeepalive
-	}
+	orDefault(&c.MinRNRTimer, RNRTimerOf(12))
+	orDefault(&c.Keepalive, DefaultKeepalive)
 	return c
 }
 
@@ -119,12 +123,26 @@ func (c *ConnOptions) check(info *EngineInfo) error {
 		return fmt.Errorf("%w: %d paths; the engine offers %d", ErrAttr, c.Paths, info.Paths)
 	case !within(c.Reads, transport.MaxReads) || !within(c.ReadsServed, transport.MaxReads):
 		return fmt.Errorf("%w: outstanding reads beyond %d", ErrAttr, transport.MaxReads)
-	case !within(c.AckTimeout, 31) || !within(c.MinRNRTimer, 31):
-		return fmt.Errorf("%w: timer code beyond 31", ErrAttr)
 	case !within(c.RetryCount, 7) || !within(c.RNRRetry, 7):
 		return fmt.Errorf("%w: retry count beyond 7", ErrAttr)
 	}
-	return nil
+	if _, err := ackTimeoutCode(c.AckTimeout); err != nil {
+		return err
+	}
+	_, err := rnrTimerCode(c.MinRNRTimer)
+	return err
+}
+
+// AckTimeoutCode is the specification's code of the ACK timeout, as connection
+// managers tell it to each other.
+func (c *ConnOptions) AckTimeoutCode() uint8 {
+	code, _ := ackTimeoutCode(c.AckTimeout) // checked when the queue pair was created
+	return code
+}
+
+func (c *ConnOptions) rnrTimerCode() uint8 {
+	code, _ := rnrTimerCode(c.MinRNRTimer) // likewise
+	return code
 }
 
 func within(value, limit int) bool { return value >= None && value <= limit }
@@ -150,7 +168,7 @@ func (o QPOptions) withDefaults(info *EngineInfo) QPOptions {
 	if o.Type == MP {
 		// It retransmits by its own estimate of the round trip; the timeout decides
 		// only when to give up, which is after eight times this: 4.3 s.
-		orDefault(&o.Conn.AckTimeout, 17)
+		orDefault(&o.Conn.AckTimeout, AckTimeoutOf(17))
 	}
 	o.Conn = o.Conn.withDefaults(info)
 	if o.Type != MP {
@@ -159,7 +177,7 @@ func (o QPOptions) withDefaults(info *EngineInfo) QPOptions {
 	return o
 }
 
-func orDefault(field *int, value int) {
+func orDefault[T int | time.Duration](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}

@@ -23,7 +23,7 @@ func (q *QP) PostSend(wr *SendWR) error {
 }
 
 // PostSends posts requests in order, as a batch: the engine transmits when all
-// are queued. It answers how many were queued; the error is that of the first
+// are queued. It returns how many were queued; the error is that of the first
 // which was not.
 func (q *QP) PostSends(wrs []SendWR) (int, error) {
 	if err := q.lock(); err != nil {
@@ -84,7 +84,7 @@ func (q *QP) PostRecv(wr *RecvWR) error {
 	return nil
 }
 
-// PostRecvs posts receives in order. It answers how many were queued; the
+// PostRecvs posts receives in order. It returns how many were queued; the
 // error is that of the first which was not.
 func (q *QP) PostRecvs(wrs []RecvWR) (int, error) {
 	if err := q.lock(); err != nil {

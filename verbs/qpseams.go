@@ -10,7 +10,7 @@ import (
 // SetPolicy swaps the path policy of a connected MP queue pair while data
 // moves; a constructor of package transport, or the program's own, makes it.
 func (q *QP) SetPolicy(newPolicy func(paths int, o *MPOptions, r *rand.Rand) transport.PathPolicy) error {
-	return q.withMP(func(m *transport.MP) {
+	return q.withMP(func(m transport.MultiPath) {
 		o := m.Options()
 		m.SetPolicy(newPolicy(m.Attr().Paths, &o, q.device.newRand()))
 	})
@@ -19,19 +19,19 @@ func (q *QP) SetPolicy(newPolicy func(paths int, o *MPOptions, r *rand.Rand) tra
 // SetCongestionControl swaps the congestion control of a connected MP queue
 // pair while data moves.
 func (q *QP) SetCongestionControl(newControl func(o *MPOptions) transport.CongestionControl) error {
-	return q.withMP(func(m *transport.MP) {
+	return q.withMP(func(m transport.MultiPath) {
 		o := m.Options()
 		m.SetCongestionControl(newControl(&o))
 	})
 }
 
 // withMP runs f on a connected multi-path queue pair.
-func (q *QP) withMP(f func(*transport.MP)) error {
+func (q *QP) withMP(f func(transport.MultiPath)) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
 	defer q.device.unlock()
-	m, ok := q.transport.(*transport.MP)
+	m, ok := q.transport.(transport.MultiPath)
 	if !ok {
 		return fmt.Errorf("%w: only MP queue pairs have paths and a window to choose", ErrParams)
 	}

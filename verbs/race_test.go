@@ -13,7 +13,7 @@ import (
 )
 
 // writeUntilFailure keeps writes to b's region in flight until one fails, and
-// answers its status.
+// returns its status.
 func (p *pair) writeUntilFailure(size int) verbs.Status {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -90,7 +90,7 @@ func TestSnapshotBesideWriter(t *testing.T) {
 				return
 			default:
 			}
-			if err := p.b.mr.Snapshot(0, got); err != nil {
+			if err := p.b.mr.Load(0, got); err != nil {
 				t.Error(err)
 				return
 			}

@@ -45,7 +45,7 @@ func (s *SRQ) PostRecv(wr *RecvWR) error {
 	return s.postLocked(wr)
 }
 
-// PostRecvs posts receives in order. It answers how many were queued; the
+// PostRecvs posts receives in order. It returns how many were queued; the
 // error is that of the first which was not.
 func (s *SRQ) PostRecvs(wrs []RecvWR) (int, error) {
 	if err := s.lock(); err != nil {

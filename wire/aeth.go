@@ -9,15 +9,6 @@ type AETH struct {
 	MSN      uint32 // 24 bits, wraps
 }
 
-// ParseAETH reads the header at the start of b.
-func ParseAETH(b []byte) (h AETH, rest []byte, err error) {
-	if len(b) < AETHLen {
-		return AETH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[AETHLen:], nil
-}
-
 // Append writes the header after b.
 func (h AETH) Append(b []byte) []byte {
 	b, space := extend(b, AETHLen)

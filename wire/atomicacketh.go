@@ -8,15 +8,6 @@ type AtomicAckETH struct {
 	Original uint64
 }
 
-// ParseAtomicAckETH reads the header at the start of b.
-func ParseAtomicAckETH(b []byte) (h AtomicAckETH, rest []byte, err error) {
-	if len(b) < AtomicAckETHLen {
-		return AtomicAckETH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[AtomicAckETHLen:], nil
-}
-
 // Append writes the header after b.
 func (h AtomicAckETH) Append(b []byte) []byte {
 	b, space := extend(b, AtomicAckETHLen)

@@ -12,15 +12,6 @@ type AtomicETH struct {
 	Compare uint64
 }
 
-// ParseAtomicETH reads the header at the start of b.
-func ParseAtomicETH(b []byte) (h AtomicETH, rest []byte, err error) {
-	if len(b) < AtomicETHLen {
-		return AtomicETH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[AtomicETHLen:], nil
-}
-
 // Append writes the header after b.
 func (h AtomicETH) Append(b []byte) []byte {
 	b, space := extend(b, AtomicETHLen)

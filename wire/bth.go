@@ -36,16 +36,6 @@ const (
 	bthAckReq    = 0x80
 )
 
-// ParseBTH reads the header at the start of b. It judges neither opcode nor
-// version: [ParseHeaders] does.
-func ParseBTH(b []byte) (h BTH, rest []byte, err error) {
-	if len(b) < BTHLen {
-		return BTH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[BTHLen:], nil
-}
-
 // Append writes the header after b.
 func (h BTH) Append(b []byte) []byte {
 	b, space := extend(b, BTHLen)

@@ -9,15 +9,6 @@ type DETH struct {
 	SrcQP QPN
 }
 
-// ParseDETH reads the header at the start of b.
-func ParseDETH(b []byte) (h DETH, rest []byte, err error) {
-	if len(b) < DETHLen {
-		return DETH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[DETHLen:], nil
-}
-
 // Append writes the header after b.
 func (h DETH) Append(b []byte) []byte {
 	b, space := extend(b, DETHLen)

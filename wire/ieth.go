@@ -8,15 +8,6 @@ type IETH struct {
 	RKey uint32
 }
 
-// ParseIETH reads the header at the start of b.
-func ParseIETH(b []byte) (h IETH, rest []byte, err error) {
-	if len(b) < IETHLen {
-		return IETH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[IETHLen:], nil
-}
-
 // Append writes the header after b.
 func (h IETH) Append(b []byte) []byte {
 	b, space := extend(b, IETHLen)

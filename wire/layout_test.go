@@ -7,11 +7,33 @@ import (
 	"testing"
 )
 
-// header is any header type with its parser, so that one test serves all.
+// header is any header type, so that one test serves all.
 type header interface{ Append([]byte) []byte }
 
-func parserOf[H header](parse func([]byte) (H, []byte, error)) func([]byte) (header, []byte, error) {
-	return func(b []byte) (header, []byte, error) { return parse(b) }
+// parseOf reads a header alone, as ParseHeaders reads it within a packet: into
+// memory of which it knows that it is long enough.
+func parseOf[H interface {
+	comparable
+	header
+}](b []byte) (h H, rest []byte, err error) {
+	size := len(h.Append(nil))
+	if len(b) < size {
+		return h, nil, ErrTruncated
+	}
+	switch p := any(&h).(type) {
+	case interface{ load([]byte) error }:
+		err = p.load(b[:size])
+	case interface{ load([]byte) }:
+		p.load(b[:size])
+	}
+	return h, b[size:], err
+}
+
+func parserOf[H interface {
+	comparable
+	header
+}]() func([]byte) (header, []byte, error) {
+	return func(b []byte) (header, []byte, error) { return parseOf[H](b) }
 }
 
 // layouts states, for each header, bytes written down by hand from
@@ -29,7 +51,7 @@ var layouts = []struct {
 			Opcode: SendLastImm, Solicited: true, Pad: 2, PKey: 0x1234, BECN: true,
 			DestQP: 0xabcdef, AckReq: true, PSN: 0x010203,
 		},
-		parserOf(ParseBTH),
+		parserOf[BTH](),
 		"03 a0 1234 40 abcdef 80 010203", "00 00 0000 3f 000000 7f 000000",
 	},
 	{
@@ -37,69 +59,69 @@ var layouts = []struct {
 		BTH{
 			Opcode: WriteFirst, MigReq: true, Pad: 1, TVer: 5, PKey: DefaultPKey, FECN: true, PSN: 0xffffff,
 		},
-		parserOf(ParseBTH),
+		parserOf[BTH](),
 		"06 55 ffff 80 000000 00 ffffff", "00 00 0000 3f 000000 7f 000000",
 	},
 	{
 		"RETH",
 		RETH{VA: 0x0102030405060708, RKey: 0x11121314, Length: 0x21222324},
-		parserOf(ParseRETH),
+		parserOf[RETH](),
 		"0102030405060708 11121314 21222324", "0000000000000000 00000000 00000000",
 	},
 	{
 		"AETH",
 		AETH{Syndrome: NakRemoteAccess, MSN: 0x0a0b0c},
-		parserOf(ParseAETH),
+		parserOf[AETH](),
 		"62 0a0b0c", "80 000000",
 	},
 	{
 		"AtomicETH",
 		AtomicETH{VA: 0x0102030405060708, RKey: 0x11121314, SwapAdd: 0x2122232425262728, Compare: 0x3132333435363738},
-		parserOf(ParseAtomicETH),
+		parserOf[AtomicETH](),
 		"0102030405060708 11121314 2122232425262728 3132333435363738", "0000000000000000 00000000 0000000000000000 0000000000000000",
 	},
 	{
 		"AtomicAckETH",
 		AtomicAckETH{Original: 0x0102030405060708},
-		parserOf(ParseAtomicAckETH),
+		parserOf[AtomicAckETH](),
 		"0102030405060708", "0000000000000000",
 	},
-	{"ImmDt", ImmDt(0x01020304), parserOf(ParseImmDt), "01020304", "00000000"},
-	{"IETH", IETH{RKey: 0x01020304}, parserOf(ParseIETH), "01020304", "00000000"},
+	{"ImmDt", ImmDt(0x01020304), parserOf[ImmDt](), "01020304", "00000000"},
+	{"IETH", IETH{RKey: 0x01020304}, parserOf[IETH](), "01020304", "00000000"},
 	{
 		"DETH",
 		DETH{QKey: 0x80010000, SrcQP: 0x123456},
-		parserOf(ParseDETH),
+		parserOf[DETH](),
 		"80010000 00123456", "00000000 ff000000",
 	},
 	{
 		"MPData",
 		MPData{ReTx: true, Path: 0xc001, MSN: 0x0a0b0c, Offset: 0x0d0e0f, SentAt: 0x01020304},
-		parserOf(ParseMPData),
+		parserOf[MPData](),
 		"82 00 c001 00 0a0b0c 00 0d0e0f 01020304", "30 ff 0000 ff 000000 ff 000000 00000000",
 	},
 	{
 		"MPData synchronise",
 		MPData{Sync: true, MSN: 1},
-		parserOf(ParseMPData),
+		parserOf[MPData](),
 		"42 00 0000 00 000001 00 000000 00000000", "30 ff 0000 ff 000000 ff 000000 00000000",
 	},
 	{
 		"MPAck",
 		MPAck{ECE: true, Path: 0xc001, SACK: 0x0a0b0c, AACK: 0x0d0e0f, SentAt: 0x01020304, Window: 0x0506},
-		parserOf(ParseMPAck),
+		parserOf[MPAck](),
 		"82 00 c001 00 0a0b0c 00 0d0e0f 01020304 0506 0000", "10 ff 0000 ff 000000 ff 000000 00000000 0000 ffff",
 	},
 	{
 		"MPAck of a retransmission",
 		MPAck{ReTx: true},
-		parserOf(ParseMPAck),
+		parserOf[MPAck](),
 		"42 00 0000 00 000000 00 000000 00000000 0000 0000", "10 ff 0000 ff 000000 ff 000000 00000000 0000 ffff",
 	},
 	{
 		"MPAck of a response",
 		MPAck{Responses: true},
-		parserOf(ParseMPAck),
+		parserOf[MPAck](),
 		"22 00 0000 00 000000 00 000000 00000000 0000 0000", "10 ff 0000 ff 000000 ff 000000 00000000 0000 ffff",
 	},
 	{
@@ -108,7 +130,7 @@ var layouts = []struct {
 			Responses: true, Path: 0xc001, Base: 0x0a0b0c, AACK: 0x0d0e0f, SentAt: 0x01020304, Window: 0x0506,
 			Received: 0x8000000000000107, Marked: 0x8000000000000002, ReTx: 0x0000000000000100,
 		},
-		parserOf(ParseMPAckBatch),
+		parserOf[MPAckBatch](),
 		"22 00 c001 00 0a0b0c 00 0d0e0f 01020304 0506 0000 8000000000000107 8000000000000002 0000000000000100",
 		"d0 ff 0000 ff 000000 ff 000000 00000000 0000 ffff 0000000000000000 0000000000000000 0000000000000000",
 	},
@@ -156,17 +178,6 @@ func TestEveryOtherBitMatters(t *testing.T) {
 			same := err == nil && h == l.h
 			if isReserved := reserved[bit/8]<<(bit%8)&0x80 != 0; same != isReserved {
 				t.Errorf("%s: flipping bit %d of byte %d: unchanged %v, reserved %v", l.name, bit%8, bit/8, same, isReserved)
-			}
-		}
-	}
-}
-
-func TestTruncatedHeaders(t *testing.T) {
-	for _, l := range layouts {
-		b := unhex(t, l.bytes)
-		for n := range b {
-			if _, _, err := l.parse(b[:n:n]); !errors.Is(err, ErrTruncated) {
-				t.Errorf("%s cut to %d bytes: error %v, want ErrTruncated", l.name, n, err)
 			}
 		}
 	}
@@ -223,11 +234,11 @@ func TestMPAckBatchMapsMustAgree(t *testing.T) {
 		{"retransmission without packet", 0b1001, 0, 0b0100, ErrMalformed, 0},
 	} {
 		h := MPAckBatch{Received: tt.received, Marked: tt.marked, ReTx: tt.reTx}
-		got, _, err := ParseMPAckBatch(h.Append(nil))
+		got, _, err := parseOf[MPAckBatch](h.Append(nil))
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
 		}
-		if got.Count() != tt.count {
+		if err == nil && got.Count() != tt.count {
 			t.Errorf("%s: Count() = %d, want %d", tt.name, got.Count(), tt.count)
 		}
 	}

@@ -18,17 +18,6 @@ type MPAck struct {
 	Window    uint16 // packets the receiver can take; 0: it sets no limit
 }
 
-// ParseMPAck reads the header at the start of b.
-func ParseMPAck(b []byte) (h MPAck, rest []byte, err error) {
-	if len(b) < MPAckLen {
-		return MPAck{}, nil, ErrTruncated
-	}
-	if err := h.load(b); err != nil {
-		return MPAck{}, nil, err
-	}
-	return h, b[MPAckLen:], nil
-}
-
 // Append writes the header after b.
 func (h MPAck) Append(b []byte) []byte {
 	b, space := extend(b, MPAckLen)

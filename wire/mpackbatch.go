@@ -25,17 +25,6 @@ type MPAckBatch struct {
 	ReTx      uint64 // were retransmissions; a subset of Received
 }
 
-// ParseMPAckBatch reads the header at the start of b.
-func ParseMPAckBatch(b []byte) (h MPAckBatch, rest []byte, err error) {
-	if len(b) < MPAckBatchLen {
-		return MPAckBatch{}, nil, ErrTruncated
-	}
-	if err := h.load(b); err != nil {
-		return MPAckBatch{}, nil, err
-	}
-	return h, b[MPAckBatchLen:], nil
-}
-
 // Append writes the header after b.
 func (h MPAckBatch) Append(b []byte) []byte {
 	b, space := extend(b, MPAckBatchLen)

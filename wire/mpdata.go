@@ -26,17 +26,6 @@ type MPData struct {
 	SentAt uint32 // the sender's clock, ns modulo 2^32; the ACK returns it untouched
 }
 
-// ParseMPData reads the header at the start of b.
-func ParseMPData(b []byte) (h MPData, rest []byte, err error) {
-	if len(b) < MPDataLen {
-		return MPData{}, nil, ErrTruncated
-	}
-	if err := h.load(b); err != nil {
-		return MPData{}, nil, err
-	}
-	return h, b[MPDataLen:], nil
-}
-
 // Append writes the header after b.
 func (h MPData) Append(b []byte) []byte {
 	b, space := extend(b, MPDataLen)

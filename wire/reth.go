@@ -12,15 +12,6 @@ type RETH struct {
 	Length uint32
 }
 
-// ParseRETH reads the header at the start of b.
-func ParseRETH(b []byte) (h RETH, rest []byte, err error) {
-	if len(b) < RETHLen {
-		return RETH{}, nil, ErrTruncated
-	}
-	h.load(b)
-	return h, b[RETHLen:], nil
-}
-
 // Append writes the header after b.
 func (h RETH) Append(b []byte) []byte {
 	b, space := extend(b, RETHLen)

@@ -91,7 +91,7 @@ func main() {
 			log.Fatalf("watch the flag: it is %d: %v", number, err)
 		}
 		for ; seen < number; seen++ {
-			if err := reader.mr.Snapshot(int(seen)*block, got); err != nil {
+			if err := reader.mr.Load(int(seen)*block, got); err != nil {
 				log.Fatal("read a block: ", err)
 			}
 			if n := bytes.Count(got, []byte{byte(seen + 1)}); n != block {

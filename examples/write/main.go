@@ -83,7 +83,7 @@ func main() {
 	// The write has no completion at the target, so the target reads its own
 	// memory with Snapshot: a plain read would be a data race in Go.
 	got := make([]byte, size)
-	if err := target.mr.Snapshot(0, got); err != nil {
+	if err := target.mr.Load(0, got); err != nil {
 		log.Fatal("look at the target's memory: ", err)
 	}
 	if !bytes.Equal(got, writer.mr.Bytes()) {

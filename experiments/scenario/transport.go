@@ -76,7 +76,7 @@ func (t *Transport) parts() []any {
 // hosts; hear, if not nil, hears the out-of-order degree of each packet.
 func (t *Transport) carrier(lineRate int64, hear func(int)) sim.Carrier {
 	c := sim.Carrier{QPs: t.QPs, Chunk: int(t.Chunk), Depth: t.Depth}
-	c.QP.Conn.AckTimeout = orNone(t.AckTimeout)
+	c.QP.Conn.AckTimeout = verbs.AckTimeoutOf(t.AckTimeout)
 	c.QP.Conn.RetryCount = orNone(t.Retry)
 	if t.MP != nil {
 		c.QP.Type, c.QP.MP = verbs.MP, t.MP.options()

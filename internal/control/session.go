@@ -28,7 +28,7 @@ const (
 	sessionPaths = 4
 	// sessionAckTimeout is that of the queue pair, half a second: a peer whose
 	// process is stopped for some seconds is not given up.
-	sessionAckTimeout = 17
+	sessionAckTimeout = 500 * time.Millisecond
 )
 
 // ErrPeerLost is the end of a session without a disconnect request: the peer died, or the

@@ -37,7 +37,7 @@ func fillRandom(b []byte) {
 // digest is the SHA-256 of a whole region, safe beside the engine.
 func digest(m *verbs.MR) ([]byte, error) {
 	copied := make([]byte, m.Len())
-	if err := m.Snapshot(0, copied); err != nil {
+	if err := m.Load(0, copied); err != nil {
 		return nil, err
 	}
 	return digestOf(copied), nil

@@ -49,7 +49,7 @@ func writeOverLoss(t *testing.T, kind verbs.QPType) {
 	must(t, err)
 	must(t, out[0].Err())
 	got := make([]byte, src.Len())
-	must(t, mr.Snapshot(0, got))
+	must(t, mr.Load(0, got))
 	if string(got) != string(src.Bytes()) {
 		t.Error("the data arrived wrong")
 	}

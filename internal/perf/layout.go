@@ -47,7 +47,7 @@ func (l layout) checksum(m *verbs.MR, messages []uint64) (uint64, error) {
 	slot := make([]byte, l.size)
 	for queuePair, n := range messages {
 		for i := range l.used(n) {
-			if err := m.Snapshot(l.offset(queuePair, uint64(i)), slot); err != nil {
+			if err := m.Load(l.offset(queuePair, uint64(i)), slot); err != nil {
 				return 0, err
 			}
 			sum = crc64.Update(sum, crcTable, slot)

@@ -53,7 +53,7 @@ func (p *perftestEnd) bounce(ctx context.Context, client bool, progress func(Pro
 func (p *perftestEnd) awaitCount(ctx context.Context, count byte) error {
 	last := make([]byte, 1)
 	for spins := 0; ; spins++ {
-		if err := p.shared.Snapshot(p.spec.Size-1, last); err != nil {
+		if err := p.shared.Load(p.spec.Size-1, last); err != nil {
 			return err
 		}
 		if last[0] == count {

@@ -72,7 +72,7 @@ func (s *Spec) queuePairOptions() (verbs.QPOptions, error) {
 	options := verbs.QPOptions{
 		Type: verbs.RC, SendDepth: s.TxDepth, RecvDepth: s.recvDepth(),
 		MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: verbs.None,
-		Conn: verbs.ConnOptions{MTU: s.MTU, AckTimeout: s.QPTimeout},
+		Conn: verbs.ConnOptions{MTU: s.MTU, AckTimeout: verbs.AckTimeoutOf(s.QPTimeout)},
 	}
 	switch s.QP {
 	case "rc":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -28,9 +29,9 @@ type Config struct {
 	Size       int // bytes of a message
 	Iterations int // messages of each end
 	MTU        int
-	QPs        int // SRQ: queue pairs; else 1
-	Depth      int // receives posted; default 500, as in the programs
-	AckTimeout int // of this end; default: that of verbs.ConnOptions
+	QPs        int           // SRQ: queue pairs; else 1
+	Depth      int           // receives posted; default 500, as in the programs
+	AckTimeout time.Duration // of this end; default: that of verbs.ConnOptions
 }
 
 // ErrData is a message that holds other bytes than it should.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
@@ -57,7 +58,7 @@ const receiveSlots = 2
 type End struct {
 	// AckTimeout, if not zero, is that of the queue pair (see verbs.ConnOptions). It
 	// is set before Options is called.
-	AckTimeout int
+	AckTimeout time.Duration
 
 	pd       *verbs.PD
 	cq       *verbs.CQ

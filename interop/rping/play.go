@@ -97,7 +97,7 @@ func (e *End) Ping(ctx context.Context, count, size int) error {
 			}
 		}
 		came := make([]byte, size)
-		if err := e.reply.Snapshot(0, came); err != nil {
+		if err := e.reply.Load(0, came); err != nil {
 			return err
 		}
 		if !bytes.Equal(came, text) {

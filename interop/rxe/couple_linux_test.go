@@ -33,7 +33,7 @@ type coupleOptions struct {
 	mtu              int
 	braidPSN         uint32 // of the first packet that braid sends
 	kernelPSN        uint32
-	timeout          int // default longTimeout
+	timeout          int // the code of an ACK timeout; default 18, longTimeout
 	retries          int // default 7
 	rnrRetries       int // default 7: for ever
 	host, guest      netip.Addr
@@ -44,7 +44,7 @@ type coupleOptions struct {
 
 func (o coupleOptions) withDefaults() coupleOptions {
 	orDefault(&o.mtu, 1024)
-	orDefault(&o.timeout, longTimeout)
+	orDefault(&o.timeout, 18)
 	orDefault(&o.retries, 7)
 	orDefault(&o.rnrRetries, 7)
 	orDefault(&o.gidIndex, 1)
@@ -175,7 +175,7 @@ func (c *couple) want(status error) verbs.Completion {
 func (c *couple) sum(length int) uint64 {
 	c.t.Helper()
 	b := make([]byte, length)
-	if err := c.mr.Snapshot(0, b); err != nil {
+	if err := c.mr.Load(0, b); err != nil {
 		c.t.Fatal(err)
 	}
 	return sumOf(b)

@@ -112,7 +112,7 @@ func TestPingpongWithLoss(t *testing.T) {
 		t.Run(fmt.Sprint("braid is client: ", client), func(t *testing.T) {
 			d := openDevice(t)
 			lose(t, 50, toKernel, toBraid)
-			playPingpong(t, d, pingpong.Config{Program: pingpong.RC, Size: 8192, MTU: 1024, Iterations: 60, AckTimeout: lossTimeout}, client)
+			playPingpong(t, d, pingpong.Config{Program: pingpong.RC, Size: 8192, MTU: 1024, Iterations: 60, AckTimeout: verbs.AckTimeoutOf(lossTimeout)}, client)
 		})
 	}
 }

@@ -17,8 +17,8 @@ import (
 // ipv4GID is the index of the machine's IPv4 address among its GIDs.
 const ipv4GID = "1"
 
-// longTimeout, 1 s, is patient with a machine that has to share its processor.
-const longTimeout = 18
+// longTimeout is patient with a machine that has to share its processor.
+const longTimeout = time.Second
 
 // playTime is what a game may take in the slow machine.
 const playTime = 60 * time.Second

@@ -139,7 +139,7 @@ func TestBraidRefusesTheKernel(t *testing.T) {
 			wantKernelError(t, c)
 			wantBraidError(t, c)
 			after := make([]byte, victimSize)
-			if err := victim.Snapshot(0, after); err != nil {
+			if err := victim.Load(0, after); err != nil {
 				t.Fatal(err)
 			}
 			if sumOf(after) != patternSum(victimSize, 9) {

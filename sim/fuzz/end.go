@@ -2,7 +2,6 @@ package fuzz
 
 import (
 	"github.com/braid-rdma/braid/sim"
-	"github.com/braid-rdma/braid/transport"
 )
 
 // The bound of liveness. A connection that lost everything tries again after its
@@ -27,7 +26,7 @@ func (s *scenario) deadline() sim.Time {
 				last += o.thinking
 			}
 		}
-		last += 8 * ackTimeout(t.qp.Conn.AckTimeout)
+		last += 8 * sim.Time(t.qp.Conn.AckTimeout) * sim.Nanosecond
 	}
 	for i := range s.chats {
 		c := &s.chats[i]
@@ -39,11 +38,6 @@ func (s *scenario) deadline() sim.Time {
 		}
 	}
 	return last + timeoutsGranted*longestTimeout + sim.Time(s.operations())*perOperation
-}
-
-// ackTimeout is the duration of a local ACK timeout's code.
-func ackTimeout(code int) sim.Time {
-	return sim.Time(4096*transport.Nanosecond<<code) * sim.Nanosecond
 }
 
 // checkEnd checks what must hold when everything has completed: late packets do

@@ -152,7 +152,7 @@ func (g *generator) fault() faultSpec {
 func (g *generator) qp() verbs.QPOptions {
 	o := verbs.QPOptions{Type: verbs.MP, SendDepth: oneOf(g, 1, 2, 4, 16, 64), SignalAll: g.chance(0.4)}
 	o.Conn = verbs.ConnOptions{
-		Reads: oneOf(g, 1, 2, 16), AckTimeout: oneOf(g, 8, 10, 12), MinRNRTimer: oneOf(g, 1, 4, 8),
+		Reads: oneOf(g, 1, 2, 16), AckTimeout: verbs.AckTimeoutOf(oneOf(g, 8, 10, 12)), MinRNRTimer: verbs.RNRTimerOf(oneOf(g, 1, 4, 8)),
 		Paths: oneOf(g, 0, 0, 1),
 	}
 	if g.chance(0.35) {

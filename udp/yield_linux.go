@@ -8,38 +8,38 @@ import (
 	"github.com/braid-rdma/braid/transport"
 )
 
-// breathTime is how long a thread spins in vain before it looks whether another
+// yieldInterval is how long a thread spins in vain before it looks whether another
 // goroutine waits for a processor.
-const breathTime = 50 * transport.Microsecond
+const yieldInterval = 50 * transport.Microsecond
 
-// breath lets other goroutines run while a thread spins: with few processors one
+// yielder lets other goroutines run while a thread spins: with few processors one
 // of them may be what the spinning thread waits for, and the runtime would preempt
 // it only after 10 ms.
 //
 // It yields only if somebody waits. A needless yield wakes another thread of this
 // process to take the goroutine over, which costs some 5 us of a processor that
 // the peer may need, and leaves the goroutine on a processor with a cold cache.
-type breath struct {
+type yielder struct {
 	mu       sync.Mutex
 	last     transport.Time
 	runnable [1]metrics.Sample
 }
 
-func (b *breath) init() { b.runnable[0].Name = "/sched/goroutines/runnable:goroutines" }
+func (y *yielder) init() { y.runnable[0].Name = "/sched/goroutines/runnable:goroutines" }
 
-// take is called in each round in vain.
-func (b *breath) take(now transport.Time) {
-	if !b.mu.TryLock() {
+// maybeYield is called in each round in vain.
+func (y *yielder) maybeYield(now transport.Time) {
+	if !y.mu.TryLock() {
 		return // another thread is at it
 	}
 	wanted := false
-	if now-b.last >= breathTime {
-		b.last = now
-		metrics.Read(b.runnable[:])
-		v := &b.runnable[0].Value
+	if now-y.last >= yieldInterval {
+		y.last = now
+		metrics.Read(y.runnable[:])
+		v := &y.runnable[0].Value
 		wanted = v.Kind() != metrics.KindUint64 || v.Uint64() > 0
 	}
-	b.mu.Unlock()
+	y.mu.Unlock()
 	if wanted {
 		runtime.Gosched()
 	}

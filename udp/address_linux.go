@@ -1,0 +1,273 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// A device that was opened without an address begins with a loopback address of
+// its own. It takes a further address of the host when a connection needs it, the
+// one that the route to the peer has, and all of them when it listens.
+
+// address is a local address of the device: the socket that receives there, and
+// what the check of its packets has computed.
+type address struct {
+	ip      netip.Addr
+	rx      *rxSocket
+	mtu     int // the largest path MTU that the interface carries
+	checker checker
+	heard   uint64 // the round in which something last arrived
+	// overflowSeen is the kernel's count of dropped packets that the statistics have.
+	overflowSeen uint32
+}
+
+const (
+	// coldRounds and coldEvery keep addresses that nothing arrives at from slowing
+	// the others down: after so many rounds in vain a socket is read in every
+	// coldEvery-th round only, which delays its first packet by a microsecond or two.
+	coldRounds = 4096
+	coldEvery  = 16
+)
+
+// openAddress opens the receiving socket of an address.
+func openAddress(cfg *Config, ip netip.Addr) (*address, error) {
+	rx, err := openRx(netip.AddrPortFrom(ip, cfg.Port), cfg.rxOptions())
+	if err != nil {
+		return nil, err
+	}
+	return newAddress(cfg, ip, rx)
+}
+
+// newAddress makes an address of its socket, and closes that if it fails.
+func newAddress(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
+	mtu, err := pathMTU(ip)
+	if err == nil && cfg.MTU > mtu && cfg.Addr.IsValid() {
+		err = fmt.Errorf("udp: path MTU %d does not fit the interface of %v: the largest is %d", cfg.MTU, ip, mtu)
+	}
+	if err != nil {
+		_ = rx.close()
+		return nil, err
+	}
+	if cfg.MTU != 0 {
+		mtu = min(mtu, cfg.MTU)
+	}
+	a := &address{ip: ip, rx: rx, mtu: mtu}
+	a.checker.init(ip, cfg.Port, cfg.AnyIPID)
+	return a, nil
+}
+
+func (c *Config) rxOptions() rxOptions {
+	return rxOptions{rcvbuf: c.RecvBuffer, noGRO: c.NoSegmentation}
+}
+
+// anywhere says whether the device may take addresses of the host as it needs them.
+func (e *engine) anywhere() bool { return !e.cfg.Addr.IsValid() }
+
+// held returns the device's address with these bytes, or nil.
+func (e *engine) held(ip netip.Addr) *address {
+	for _, a := range e.addrs {
+		if a.ip == ip {
+			return a
+		}
+	}
+	return nil
+}
+
+// take makes the device reachable at one more address.
+func (e *engine) take(ip netip.Addr) (*address, error) {
+	if a := e.held(ip); a != nil {
+		return a, nil
+	}
+	if len(e.addrs) >= maxAddresses {
+		return nil, fmt.Errorf("udp: %w: %d local addresses", verbs.ErrLimit, len(e.addrs))
+	}
+	a, err := openAddress(&e.cfg, ip)
+	if err != nil {
+		return nil, err
+	}
+	e.addrs, e.receivers = append(e.addrs, a), append(e.receivers, a.rx)
+	for who := range e.wakers {
+		e.wakeSleeper(who) // a thread that sleeps does not watch the new socket
+	}
+	return a, nil
+}
+
+// Listen makes the device reachable at every address of the host at which no
+// other program holds the port.
+func (e *engine) Listen() error {
+	if !e.anywhere() {
+		return nil
+	}
+	own, err := hostAddresses()
+	if err != nil {
+		return err
+	}
+	for _, ip := range own {
+		// An address may be another program's, may have gone away, or may belong to an
+		// interface that carries no RoCE packet: none of these is the listener's fault.
+		_, err := e.take(ip)
+		if err != nil && !errors.Is(err, ErrPortInUse) && !errors.Is(err, ErrNoAddress) && !errors.Is(err, ErrMTUTooSmall) {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostAddresses lists the addresses of this host's interfaces that are up.
+func hostAddresses() ([]netip.Addr, error) {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil, explainFile("list the interfaces", err)
+	}
+	var own []netip.Addr
+	for i := range links {
+		if links[i].Flags&net.FlagUp == 0 {
+			continue
+		}
+		prefixes, err := links[i].Addrs()
+		if err != nil {
+			continue // the interface has just gone away
+		}
+		for _, p := range prefixes {
+			prefix, err := netip.ParsePrefix(p.String())
+			if err != nil {
+				continue
+			}
+			ip := prefix.Addr().Unmap()
+			if ip.IsLinkLocalUnicast() && ip.Is6() {
+				ip = ip.WithZone(strconv.Itoa(links[i].Index))
+			}
+			own = append(own, ip)
+		}
+	}
+	return own, nil
+}
+
+// LocalAddrs lists the addresses at which the device can be reached now.
+func (e *engine) LocalAddrs() []netip.Addr {
+	addrs := make([]netip.Addr, len(e.addrs))
+	for i, a := range e.addrs {
+		addrs[i] = a.ip
+	}
+	return addrs
+}
+
+// RouteTo finds the address from which the device talks to a peer, and keeps to
+// it: the one at which the peer was heard last, or else the one of the route.
+func (e *engine) RouteTo(remote netip.Addr) (verbs.Route, error) {
+	remote, err := canonical(remote)
+	if err != nil {
+		return verbs.Route{}, err
+	}
+	a := e.via[remote]
+	if a == nil || !leadsTo(a.ip, netip.AddrPortFrom(remote, e.cfg.Port)) {
+		if a, err = e.addressTowards(remote); err != nil {
+			return verbs.Route{}, err
+		}
+		e.use(remote, a)
+	}
+	return verbs.Route{Local: a.ip, Remote: remote, MTU: a.mtu}, nil
+}
+
+// use notes the address of ours that a peer is talked to from. The network may lead
+// back by another address than the one that the peer has sent to, and the peer
+// accepts packets only from that.
+func (e *engine) use(remote netip.Addr, a *address) {
+	if !e.anywhere() || e.via[remote] == a {
+		return
+	}
+	if len(e.via) >= maxPeers {
+		clear(e.via) // strangers choose their addresses freely; the route is right for most
+	}
+	e.via[remote] = a
+}
+
+// addressTowards returns the address that the route to the peer has. To a peer on
+// this host, whose address the route would have as the source too, a device talks
+// from its own loopback address.
+func (e *engine) addressTowards(remote netip.Addr) (*address, error) {
+	own := e.own
+	if !e.anywhere() {
+		if remote.Is4() != own.ip.Is4() {
+			return nil, fmt.Errorf("udp: %w: the device is at %v, the peer at %v; open the device on an address of the peer's family, or on none",
+				errFamily, own.ip, remote)
+		}
+		return own, nil
+	}
+	source, err := routeSource(netip.Addr{}, netip.AddrPortFrom(remote, e.cfg.Port))
+	if err != nil {
+		return nil, err
+	}
+	onThisHost := source == remote || remote.IsLoopback()
+	if onThisHost && remote.Is4() && own.ip.Is4() && own.ip.IsLoopback() {
+		return own, nil
+	}
+	if a := e.held(source); a != nil {
+		return a, nil
+	}
+	if onThisHost {
+		return nil, fmt.Errorf("udp: %w: %v is of this host and another program's; IPv4 has loopback addresses for both", ErrPortInUse, remote)
+	}
+	return e.take(source)
+}
+
+// leadsTo says whether packets from an address of ours can go to a peer; the address
+// may have gone away since it was taken.
+func leadsTo(local netip.Addr, remote netip.AddrPort) bool {
+	_, err := routeSource(local, remote)
+	return err == nil
+}
+
+// routeSource asks the kernel for the local address of packets to a peer: that of a
+// socket which is connected to it. Nothing is sent. A valid local address is tried
+// instead of the one of the route.
+func routeSource(local netip.Addr, remote netip.AddrPort) (netip.Addr, error) {
+	family := unix.AF_INET
+	if remote.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+	if err != nil {
+		return netip.Addr{}, explain("find the route to", remote, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if local.IsValid() {
+		from, err := sockaddrOf(netip.AddrPortFrom(local, 0))
+		if err != nil {
+			return netip.Addr{}, err
+		}
+		if err := unix.Bind(fd, from); err != nil {
+			return netip.Addr{}, explain("find the route to", remote, err)
+		}
+	}
+	to, err := sockaddrOf(remote)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	if err := unix.Connect(fd, to); err != nil {
+		return netip.Addr{}, explain("find the route to", remote, err)
+	}
+	source, err := localAddr(fd)
+	return source.Addr(), err
+}
+
+// canonical returns the address as the kernel reports it of packets: IPv4 as IPv4,
+// and the zone, which people give by name, as the number of the interface.
+func canonical(ip netip.Addr) (netip.Addr, error) {
+	ip = ip.Unmap()
+	if ip.Zone() == "" {
+		return ip, nil
+	}
+	scope, err := scopeOf(ip.Zone())
+	if err != nil {
+		return ip, err
+	}
+	return ip.WithZone(strconv.FormatUint(uint64(scope), 10)), nil
+}
