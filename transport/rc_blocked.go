@@ -42,6 +42,8 @@ func (q *RC) notStarted() Reason {
 	return ReasonFence
 }
 
+// Whoever calls what follows has asked tracing.on.
+
 // requesterMark is where the requester was before something happened.
 type requesterMark struct{ una, cursor wire.PSN }
 
@@ -51,7 +53,7 @@ func (q *RC) traceMark() requesterMark { return requesterMark{q.req.una, q.req.c
 // acknowledged, and what is to be sent again. To go back because the peer has no
 // receive is no loss.
 func (q *RC) traceOutcome(now Time, before requesterMark, s Signal) {
-	if !q.tracing.on || q.state == Err {
+	if q.state == Err {
 		return
 	}
 	r := &q.req
@@ -65,17 +67,12 @@ func (q *RC) traceOutcome(now Time, before requesterMark, s Signal) {
 
 // traceIdle tells that nothing is sent, why, and in which state.
 func (q *RC) traceIdle(now Time) {
-	if q.tracing.on {
-		q.traceState(now)
-		q.traceBlocked(now, q.Blocked(now))
-	}
+	q.traceState(now)
+	q.traceBlocked(now, q.Blocked(now))
 }
 
 // traceNotice tells of a congestion notice and of the rate that follows from it.
 func (q *RC) traceNotice(now Time) {
-	if !q.tracing.on {
-		return
-	}
 	q.traceMarked(now, 0, 0)
 	if q.pacing.control != nil {
 		q.traceRate(now, q.pacing.control.Rate(now))
