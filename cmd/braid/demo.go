@@ -55,6 +55,8 @@ It fails if a single byte is not what it should be.`,
 	flags.IntVar(&config.Size, "size", 16<<20, "bytes of the memory that is written, read and streamed to")
 	flags.Float64Var(&duration, "duration", 6, "seconds of the stream; one path is cut in the second third")
 	flags.IntVar(&config.CutPath, "cut-path", 1, "the path that is cut")
+	registerPolicy(cmd, &config.Policy)
+	registerCC(cmd, &config.CC, false)
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
 	flags.BoolVar(&responder, "responder", false, "be the second process")
 	// It exists for the process that the command starts itself.

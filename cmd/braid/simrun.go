@@ -21,6 +21,8 @@ func newSimRun() *cobra.Command {
 		sets    []string
 		out     string
 		workers int
+		policy  string
+		cc      string
 		asJSON  bool
 	)
 	cmd := &cobra.Command{
@@ -51,6 +53,9 @@ all that can be set.`,
 			if err := s.Set(sets...); err != nil {
 				return err
 			}
+			if err := s.Choose(policy, cc); err != nil {
+				return usageError{err}
+			}
 			return runScenario(cmd, s, out, asJSON)
 		},
 	}
@@ -58,6 +63,8 @@ all that can be set.`,
 	flags.SortFlags = false
 	flags.Uint64Var(&seed, "seed", 1, "seed of all that is random; default: the scenario's")
 	flags.StringArrayVar(&sets, "set", nil, "set a value of the scenario, as key=value; may be given several times")
+	registerPolicy(cmd, &policy)
+	registerCC(cmd, &cc, true)
 	flags.StringVar(&out, "out", "", "directory for flows, links and series as CSV and Parquet")
 	flags.IntVar(&workers, "workers", 1, "threads that run the simulation; the result does not depend on it")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
