@@ -111,7 +111,7 @@ var law = map[string]roomLaw{
 	"experiments": {rooms: belowBraid},
 
 	"cmd": {rooms: slices.Concat(belowBraid, []string{
-		"monitor", "lab", "experiments", "internal/perf", "internal/demo",
+		"monitor", "lab", "experiments", "internal/perf", "internal/demo", "internal/qlog",
 	})},
 	"examples": {rooms: slices.Concat(belowBraid, []string{"monitor", "lab", "experiments"})},
 	"bench":    {rooms: belowBraid},
@@ -123,6 +123,9 @@ var law = map[string]roomLaw{
 	// The network in memory is an engine for tests. It is no leaf, so no room
 	// has it in its list, and only test files can import it.
 	"internal/loopnet": engineLaw,
+
+	// The events of queue pairs as a file.
+	"internal/qlog": {rooms: []string{"transport", "wire"}},
 
 	// The logic of the command's tools: cmd itself has flags and printing only.
 	"internal/control": {rooms: []string{"cm", "verbs"}},
