@@ -28,6 +28,7 @@ type perfFlags struct {
 	json     bool
 	loopback bool
 	compat   string
+	trace    tracer
 }
 
 // compatPerftest is the value of --compat; there is no other yet.
@@ -74,6 +75,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&s.Paper, "paper", false, "mp: the parameters and mechanisms of the MP-RDMA paper alone")
 	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
+	f.trace.register(cmd, "what this end's queue pairs do")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	registerCompat(cmd, &f.compat)
 	complete(cmd, "qp", []string{"mp", "rc"})

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/braid-rdma/braid/internal/control"
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -25,6 +26,8 @@ type Server struct {
 	// Finished hears of the outcome of each client: a result, or an error, or
 	// both. It is called by several goroutines; it may be nil.
 	Finished func(client string, r *Result, err error)
+	// Trace hears of the server's queue pairs; may be nil.
+	Trace transport.Tracer
 }
 
 // Serve serves clients until ctx ends, which is no error.
@@ -96,6 +99,7 @@ func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line)
 	if s.Op != "" && (asked.Spec.Op != s.Op || asked.Spec.Metric != s.Metric) {
 		return nil, fmt.Errorf("%w: the server was started for %s %s only: `braid perf serve` serves every test", ErrSpec, s.Op, s.Metric)
 	}
+	asked.Spec.Trace = s.Trace
 	e, err := newEndpoint(d, asked.Spec, rand.Uint64())
 	if err != nil {
 		return nil, err
