@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	_ "github.com/cockroachdb/datadriven" // declares the flag -rewrite
 )
 
 func TestRegistryLookup(t *testing.T) {
@@ -86,7 +84,8 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// rewriting says that files are to be written anew instead of being compared.
+// rewriting says that files are to be written anew instead of being compared:
+// the flag that transcripts have too.
 func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // The table of docs/policies.md is the registry.
