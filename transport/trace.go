@@ -222,6 +222,13 @@ func (b *base) traceBlocked(now Time, r Reason) {
 	}
 }
 
+// HandleBackpressure tells that the engine takes no packet now.
+func (b *base) HandleBackpressure(now Time) {
+	if b.tracing.on {
+		b.traceBlocked(now, ReasonBackpressure)
+	}
+}
+
 // trace hands an event to the tracer, of which the caller knows that it is there.
 //
 //go:noinline
