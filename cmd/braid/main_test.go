@@ -136,7 +136,7 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 
 func TestCompletionOffersValues(t *testing.T) {
 	code, stdout, _ := braid(t, "__complete", "perf", "write", "bw", "--policy", "")
-	if code != exitOK || !strings.Contains(stdout, "roundrobin") {
+	if code != exitOK || !strings.Contains(stdout, "round-robin") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 	if code, stdout, _ := braid(t, "__complete", "lab", "run", ""); code != exitOK || !strings.Contains(stdout, "cuts") {
