@@ -58,7 +58,7 @@ func (q *RC) traceOutcome(now Time, before requesterMark, s Signal) {
 	}
 	r := &q.req
 	if n := r.una.Sub(before.una); n > 0 {
-		q.traceAcked(now, before.una, n)
+		q.traceAcked(now, before.una, n, 0)
 	}
 	if n := before.cursor.Sub(r.cursor); n > 0 && !q.timers.armed(rcRNRTimer) {
 		q.traceLost(now, s, r.cursor, n, 0)

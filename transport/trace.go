@@ -24,8 +24,8 @@ const (
 	// TraceReceived is a packet taken from the engine: Opcode, PSN, Path, Bytes,
 	// Syndrome of an acknowledgement, Marked.
 	TraceReceived
-	// TraceAcked tells that packets of ours arrived: the first PSN and how many
-	// Packets; on MP also Path, Marked and RTT.
+	// TraceAcked tells that packets of ours arrived: the first PSN, how many
+	// Packets, and Path.
 	TraceAcked
 	// TraceMarked tells that the network marked a packet of ours: on RC by a
 	// congestion notice, on MP by the echo in an acknowledgement (PSN, Path).
@@ -79,7 +79,7 @@ type TraceEvent struct {
 	Opcode     wire.Opcode
 	Syndrome   wire.Syndrome
 	Again      bool // sent before
-	Marked     bool // with an ECN mark, or with the echo of one
+	Marked     bool // received with an ECN mark
 	Path       Path
 	QPN        wire.QPN
 	PSN        wire.PSN
@@ -153,9 +153,9 @@ func (b *base) traceReceived(now Time, p *Packet) {
 }
 
 // traceAcked tells of packets first, first+1, ... that arrived.
-func (b *base) traceAcked(now Time, first wire.PSN, packets int) {
+func (b *base) traceAcked(now Time, first wire.PSN, packets int, path Path) {
 	if b.tracing.on {
-		b.trace(now, TraceEvent{Kind: TraceAcked, PSN: first, Packets: uint32(packets)})
+		b.trace(now, TraceEvent{Kind: TraceAcked, PSN: first, Packets: uint32(packets), Path: path})
 	}
 }
 
@@ -175,6 +175,12 @@ func (b *base) traceTimeout(now Time, oldest wire.PSN, inFlight int) {
 func (b *base) traceMarked(now Time, psn wire.PSN, path Path) {
 	if b.tracing.on {
 		b.trace(now, TraceEvent{Kind: TraceMarked, PSN: psn, Path: path})
+	}
+}
+
+func (b *base) traceSpurious(now Time, psn wire.PSN, path Path) {
+	if b.tracing.on {
+		b.trace(now, TraceEvent{Kind: TraceSpurious, PSN: psn, Path: path})
 	}
 }
 

@@ -42,10 +42,11 @@ func TestTraceTellsNewsOnce(t *testing.T) {
 	b.traceState(1)
 	b.traceWindow(1, 17, 0, 3, 100)
 	b.tracePath(1, TraceProbed, 3)
+	b.traceSpurious(1, 7, 3)
 	b.HandleBackpressure(1)
 	b.HandleBackpressure(2)
 	b.traceBlocked(1, ReasonClosed)
-	want := traceCount{TraceWindow: 2, TraceBlocked: 3, TraceState: 1, TraceProbed: 1}
+	want := traceCount{TraceWindow: 2, TraceBlocked: 3, TraceState: 1, TraceProbed: 1, TraceSpurious: 1}
 	if count != want {
 		t.Errorf("got %v, want %v", count, want)
 	}

@@ -83,11 +83,7 @@ func (b line) fields(e *transport.TraceEvent) line {
 		}
 		return b.flag("retransmission", e.Again).flag("ecn_ce", e.Marked)
 	case transport.TraceAcked:
-		b = b.number("psn", int64(e.PSN)).number("packets", int64(e.Packets)).number("path", int64(e.Path))
-		if e.RTT > 0 {
-			b = b.number("rtt", int64(e.RTT))
-		}
-		return b.flag("ecn_ce", e.Marked)
+		return b.number("psn", int64(e.PSN)).number("packets", int64(e.Packets)).number("path", int64(e.Path))
 	case transport.TraceLost:
 		return b.number("psn", int64(e.PSN)).number("packets", int64(e.Packets)).number("path", int64(e.Path)).
 			word("trigger", trigger(e.Signal))

@@ -63,7 +63,7 @@ func TestEveryKindHasItsLine(t *testing.T) {
 	events := []transport.TraceEvent{
 		{Kind: transport.TraceSent, QPN: 0x11, Opcode: wire.WriteFirst, PSN: 7, Path: 3, Bytes: 256, Again: true},
 		{Kind: transport.TraceReceived, QPN: 0x11, Opcode: wire.Acknowledge, PSN: 7, Syndrome: wire.NakPSNSequence, Marked: true},
-		{Kind: transport.TraceAcked, PSN: 1, Packets: 4, RTT: 900},
+		{Kind: transport.TraceAcked, PSN: 1, Packets: 4},
 		{Kind: transport.TraceLost, PSN: 1, Packets: 4, Path: 2, Signal: transport.TimedOut},
 		{Kind: transport.TraceWindow, Window: 16.25, InFlight: 3, RTT: 1000},
 		{Kind: transport.TraceRate, Rate: 1e9},
@@ -83,7 +83,7 @@ func TestEveryKindHasItsLine(t *testing.T) {
 	const want = `{"schema":"braid-trace/1","title":"a \"title\"","time_unit":"ns"}
 {"time":0,"dev":"h\"0","qpn":"0x000011","name":"packet_sent","opcode":"RC_WRITE_FIRST","psn":7,"path":3,"bytes":256,"retransmission":true}
 {"time":1,"dev":"h\"0","qpn":"0x000011","name":"packet_received","opcode":"RC_ACKNOWLEDGE","psn":7,"path":0,"bytes":0,"syndrome":"NAK_PSN_SEQUENCE","ecn_ce":true}
-{"time":2,"dev":"h\"0","qpn":"0x000000","name":"packets_acked","psn":1,"packets":4,"path":0,"rtt":900}
+{"time":2,"dev":"h\"0","qpn":"0x000000","name":"packets_acked","psn":1,"packets":4,"path":0}
 {"time":3,"dev":"h\"0","qpn":"0x000000","name":"packets_lost","psn":1,"packets":4,"path":2,"trigger":"timeout"}
 {"time":4,"dev":"h\"0","qpn":"0x000000","name":"window_updated","cwnd":16.250,"peer_window":0,"in_flight":3,"smoothed_rtt":1000}
 {"time":5,"dev":"h\"0","qpn":"0x000000","name":"rate_updated","rate":1000000000.000}
