@@ -2,10 +2,10 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
-// A Tracer hears what a queue pair does, event by event. It is called in the
-// middle of the protocol, by whoever drives the queue pair and with the engine's
-// lock held: it must return soon, must not block and must not call the queue
-// pair. Without a tracer an event costs one branch.
+// A Tracer receives the events of queue pairs. It is called in the middle of the
+// protocol, by whoever drives the queue pair and with the engine's lock held: it
+// must return soon, must not block and must not call the queue pair. Without a
+// tracer an event costs one branch.
 //
 // Counters say how often something happened; events say when, in what order and
 // to which packet.

@@ -14,7 +14,7 @@ import (
 
 // runFor lets the time of its argument pass; without one it goes on until
 // nothing is left to happen.
-func (c *dialogue) runFor(args []string) error {
+func (c *transcript) runFor(args []string) error {
 	until := Never
 	if len(args) > 0 {
 		d, err := parseTime(args[0])
@@ -24,7 +24,7 @@ func (c *dialogue) runFor(args []string) error {
 		until = c.now + d
 	}
 	for range 100_000 {
-		c.collect()
+		c.poll()
 		next := min(c.ends[0].Timeout(), c.ends[1].Timeout())
 		if len(c.flight) > 0 {
 			next = min(next, c.flight[0].at)
@@ -36,13 +36,13 @@ func (c *dialogue) runFor(args []string) error {
 			return nil
 		}
 		c.now = max(c.now, next)
-		c.happen()
+		c.step()
 	}
 	return fmt.Errorf("the conversation does not end")
 }
 
-// happen delivers the packet that is due, or else lets timers run out.
-func (c *dialogue) happen() {
+// step delivers the packet that is due, or else lets timers run out.
+func (c *transcript) step() {
 	if len(c.flight) > 0 && c.flight[0].at <= c.now {
 		l := c.flight[0]
 		c.flight = slices.Delete(c.flight, 0, 1)
@@ -56,7 +56,7 @@ func (c *dialogue) happen() {
 	}
 }
 
-func (c *dialogue) deliver(l *letter) {
+func (c *transcript) deliver(l *transcriptPacket) {
 	if c.ends[l.to].HandlePacket(c.now, &l.Packet) != Place {
 		return
 	}
@@ -66,8 +66,8 @@ func (c *dialogue) deliver(l *letter) {
 	}
 }
 
-// collect takes what both ends want to send and report.
-func (c *dialogue) collect() {
+// poll takes what both ends want to send and report.
+func (c *transcript) poll() {
 	for i, e := range c.ends {
 		for e.PollTransmit(c.now, &c.packet) {
 			c.send(i, &c.packet)
@@ -85,8 +85,8 @@ func (c *dialogue) collect() {
 
 // send gives a packet to the network, whose doings belong to the line that tells
 // of the packet.
-func (c *dialogue) send(from int, p *Packet) {
-	l := letter{Packet: *p, to: 1 - from, at: c.now + c.delay}
+func (c *transcript) send(from int, p *Packet) {
+	l := transcriptPacket{Packet: *p, to: 1 - from, at: c.now + c.delay}
 	if d, ok := c.delays[p.Path]; ok {
 		l.at = c.now + d
 	}
@@ -95,7 +95,7 @@ func (c *dialogue) send(from int, p *Packet) {
 		l.payload = append(l.payload, s.Bytes()...)
 	}
 	copies := 1
-	switch verb := c.fateOf(c.ends[from].name, p); verb {
+	switch verb := c.ruleFor(c.ends[from].name, p); verb {
 	case "drop":
 		copies = 0
 		c.annotate("lost")
@@ -107,7 +107,7 @@ func (c *dialogue) send(from int, p *Packet) {
 		c.annotate("marked")
 	}
 	for range copies {
-		at, _ := slices.BinarySearchFunc(c.flight, l.at, func(other letter, t Time) int {
+		at, _ := slices.BinarySearchFunc(c.flight, l.at, func(other transcriptPacket, t Time) int {
 			if other.at <= t {
 				return -1
 			}
@@ -118,14 +118,14 @@ func (c *dialogue) send(from int, p *Packet) {
 }
 
 // annotate adds to the line of the packet that was just sent.
-func (c *dialogue) annotate(note string) {
+func (c *transcript) annotate(note string) {
 	if n := len(c.log); n > 0 {
 		c.log[n-1] += " (" + note + ")"
 	}
 }
 
-// fateOf is what the first rule that matches a packet does to it.
-func (c *dialogue) fateOf(from string, p *Packet) string {
+// ruleFor is what the first rule that matches a packet does to it.
+func (c *transcript) ruleFor(from string, p *Packet) string {
 	is := map[string]string{
 		"from": from, "op": packetName(p.Opcode, p.AETH.Syndrome),
 		"psn": strconv.Itoa(int(p.PSN)), "path": strconv.Itoa(int(p.Path)),
@@ -158,14 +158,14 @@ func packetName(op wire.Opcode, s wire.Syndrome) string {
 	return op.String()
 }
 
-// narrator is the tracer of one end.
-type narrator struct {
-	c    *dialogue
+// transcriptTracer is the tracer of one end.
+type transcriptTracer struct {
+	c    *transcript
 	name string
 }
 
 // Trace implements Tracer.
-func (n *narrator) Trace(_ Time, e TraceEvent) {
+func (n *transcriptTracer) Trace(_ Time, e TraceEvent) {
 	switch e.Kind {
 	case TraceSent:
 		n.c.tell(n.name, "sends %s", describeSent(&e))
@@ -216,7 +216,7 @@ func psnRange(e *TraceEvent) string {
 }
 
 // counters tells what an end has counted, but for what every connection counts.
-func (c *dialogue) counters(a arguments) error {
+func (c *transcript) counters(a arguments) error {
 	e := c.end(a.take("at", "a"))
 	v := reflect.ValueOf(e.Counters()).Elem()
 	for i := range v.NumField() {
@@ -229,13 +229,13 @@ func (c *dialogue) counters(a arguments) error {
 }
 
 // tell adds a line.
-func (c *dialogue) tell(name, format string, args ...any) {
-	at := float64(c.now-dialogueStart) / float64(Microsecond)
+func (c *transcript) tell(name, format string, args ...any) {
+	at := float64(c.now-transcriptStart) / float64(Microsecond)
 	c.log = append(c.log, fmt.Sprintf("%9.1f us  %s %s", at, name, fmt.Sprintf(format, args...)))
 }
 
-// told is what happened since it was last asked.
-func (c *dialogue) told() string {
+// output is what happened since it was last asked.
+func (c *transcript) output() string {
 	text := strings.Join(c.log, "\n")
 	c.log = nil
 	return text

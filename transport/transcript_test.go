@@ -32,25 +32,25 @@ import (
 // what was sent, unless the line says otherwise.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
-		var c *dialogue
+		var c *transcript
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			for _, line := range append([]string{d.FullCmd()}, strings.Split(d.Input, "\n")...) {
 				if strings.HasPrefix(line, "connect") {
-					c = newDialogue()
+					c = newTranscript()
 				}
 				if err := c.execute(strings.Fields(line)); err != nil {
 					d.Fatalf(t, "%s: %v", line, err)
 				}
 			}
-			return c.told()
+			return c.output()
 		})
 	})
 }
 
 // The driver carries multi-path queue pairs as well, over paths of their own delay.
-func TestDialogueOfMP(t *testing.T) {
+func TestTranscriptOfMP(t *testing.T) {
 	for _, preset := range []string{"paper", "wire"} {
-		c := newDialogue()
+		c := newTranscript()
 		for _, line := range []string{
 			"connect type=mp timeout=14 policy=round-robin cc=fixed preset=" + preset,
 			"delay 50us path=2", "drop from=a path=2 times=3", "recv count=1", "post write=20", "post send=3", "post read=5", "run 1s",
@@ -59,7 +59,7 @@ func TestDialogueOfMP(t *testing.T) {
 				t.Fatalf("%s: %v", line, err)
 			}
 		}
-		told := c.told()
+		told := c.output()
 		for _, want := range []string{
 			"a completes 1: RDMA_WRITE SUCCESS", "b completes 1: RECV SUCCESS", "a completes 2: SEND SUCCESS", "a completes 3: RDMA_READ SUCCESS",
 		} {
@@ -70,27 +70,27 @@ func TestDialogueOfMP(t *testing.T) {
 	}
 }
 
-// dialogueStart is the instant that transcripts call zero.
-const dialogueStart = Second
+// transcriptStart is the instant that transcripts call zero.
+const transcriptStart = Second
 
-// dialogue is two queue pairs and the network between them.
-type dialogue struct {
+// transcript is two queue pairs and the network between them.
+type transcript struct {
 	now    Time
-	ends   [2]*speaker
+	ends   [2]*transcriptEnd
 	delay  Time
 	delays map[Path]Time
-	rules  []*mishap
-	flight []letter // sorted by arrival; equal ones in the order of sending
+	rules  []*netRule
+	flight []transcriptPacket // sorted by arrival; equal ones in the order of sending
 	log    []string
 	packet Packet
 }
 
-func newDialogue() *dialogue {
-	return &dialogue{delays: map[Path]Time{}, delay: 10 * Microsecond, now: dialogueStart}
+func newTranscript() *transcript {
+	return &transcript{delays: map[Path]Time{}, delay: 10 * Microsecond, now: transcriptStart}
 }
 
-// speaker is one end; its name is a or b.
-type speaker struct {
+// transcriptEnd is one end; its name is a or b.
+type transcriptEnd struct {
 	QP
 	name   string
 	memory *testMemory
@@ -99,16 +99,16 @@ type speaker struct {
 	mtu    int
 }
 
-// letter is a packet on its way.
-type letter struct {
+// transcriptPacket is a packet on its way.
+type transcriptPacket struct {
 	Packet
 	payload []byte
 	to      int
 	at      Time
 }
 
-// mishap is what the network does to packets that match.
-type mishap struct {
+// netRule is what the network does to packets that match.
+type netRule struct {
 	verb  string
 	match map[string]string
 	times int
@@ -164,7 +164,7 @@ func parseTime(text string) (Time, error) {
 }
 
 // execute runs one command.
-func (c *dialogue) execute(fields []string) error {
+func (c *transcript) execute(fields []string) error {
 	if len(fields) == 0 {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (c *dialogue) execute(fields []string) error {
 	case "post":
 		return c.post(fields[1], a)
 	case "drop", "mark", "duplicate":
-		c.rules = append(c.rules, &mishap{verb: verb, times: a.takeInt("times", 1), match: a})
+		c.rules = append(c.rules, &netRule{verb: verb, times: a.takeInt("times", 1), match: a})
 		return nil
 	case "invalidate":
 		e := c.end(a.take("at", "b"))
@@ -193,7 +193,7 @@ func (c *dialogue) execute(fields []string) error {
 	return fmt.Errorf("unknown command")
 }
 
-func (c *dialogue) end(name string) *speaker {
+func (c *transcript) end(name string) *transcriptEnd {
 	i := slices.Index([]string{"a", "b"}, name)
 	if i < 0 || c.ends[i] == nil {
 		panic(fmt.Sprintf("there is no end %q", name))
@@ -201,7 +201,7 @@ func (c *dialogue) end(name string) *speaker {
 	return c.ends[i]
 }
 
-func (c *dialogue) setDelay(text string, a arguments) error {
+func (c *transcript) setDelay(text string, a arguments) error {
 	d, err := parseTime(text)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *dialogue) setDelay(text string, a arguments) error {
 }
 
 // connect makes both ends, with the same options.
-func (c *dialogue) connect(a arguments) error {
+func (c *transcript) connect(a arguments) error {
 	attr := Attr{
 		MTU: a.takeInt("mtu", 256), RemoteQPN: 0x22, Reads: a.takeInt("reads", 4), ReadsServed: 4,
 		Timeout: uint8(a.takeInt("timeout", 8)), RetryCount: uint8(a.takeInt("retry", 7)),
@@ -239,21 +239,21 @@ func (c *dialogue) connect(a arguments) error {
 	}
 	for i, name := range []string{"a", "b"} {
 		var err error
-		if c.ends[i], err = c.newSpeaker(name, kind, cfg, &attr); err != nil {
+		if c.ends[i], err = c.newEnd(name, kind, cfg, &attr); err != nil {
 			return err
 		}
 	}
-	c.collect()
+	c.poll()
 	c.log = nil // that both are in state RTS and have nothing to send
 	return a.rest()
 }
 
-func (c *dialogue) newSpeaker(name, kind string, cfg Config, attr *Attr) (e *speaker, err error) {
-	e = &speaker{name: name, memory: newTestMemory(), mtu: attr.MTU}
+func (c *transcript) newEnd(name, kind string, cfg Config, attr *Attr) (e *transcriptEnd, err error) {
+	e = &transcriptEnd{name: name, memory: newTestMemory(), mtu: attr.MTU}
 	e.region = e.memory.register(cfg.PD, regionSize, allAccess)
 	fill(e.region.Bytes, uint64(name[0]))
 	cfg.Memory, cfg.Rand = e.memory, rand.New(rand.NewPCG(uint64(name[0]), 1))
-	cfg.Trace = &narrator{c, name}
+	cfg.Trace = &transcriptTracer{c, name}
 	if kind == "mp" {
 		e.QP, err = NewMP(cfg)
 	} else {
@@ -267,7 +267,7 @@ func (c *dialogue) newSpeaker(name, kind string, cfg Config, attr *Attr) (e *spe
 	return e, err
 }
 
-func (c *dialogue) recv(a arguments) error {
+func (c *transcript) recv(a arguments) error {
 	e := c.end(a.take("at", "b"))
 	for range a.takeInt("count", 1) {
 		e.posted++
@@ -281,7 +281,7 @@ func (c *dialogue) recv(a arguments) error {
 var transcriptOps = map[string]Op{"send": OpSend, "write": OpWrite, "read": OpRead, "fetch-add": OpFetchAdd}
 
 // post posts a request of a number of whole packets to the end's peer.
-func (c *dialogue) post(what string, a arguments) error {
+func (c *transcript) post(what string, a arguments) error {
 	name, _, _ := strings.Cut(what, "=")
 	op, ok := transcriptOps[name]
 	if !ok {

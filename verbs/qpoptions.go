@@ -64,8 +64,8 @@ type QPOptions struct {
 	MP MPOptions
 	// RC are the choices of an RC queue pair; the zero value is the default.
 	RC transport.RCOptions
-	// Trace hears what the queue pair does, packet by packet, under the engine's
-	// lock: it must not block. Nil: nobody does.
+	// Trace receives the events of the queue pair, packet by packet, under the engine's
+	// lock: it must not block. Nil: there are none.
 	Trace transport.Tracer
 	// Conn is how Connect connects.
 	Conn ConnOptions

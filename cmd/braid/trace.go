@@ -35,7 +35,7 @@ func (t *tracer) open(cmd *cobra.Command, lossless bool) (err error) {
 	return err
 }
 
-// device is the tracer of a device's queue pairs; nil: nobody listens.
+// device is the tracer of a device's queue pairs, or nil without the flag.
 func (t *tracer) device(name string) transport.Tracer {
 	if t.file == nil {
 		return nil

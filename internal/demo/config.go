@@ -37,7 +37,7 @@ type Config struct {
 	CutPath  int              // the path that fails; default 0, the first
 	Policy   string           // name of a path policy; default: that of the transport
 	CC       string           // name of a congestion control; default: that of the transport
-	Trace    transport.Tracer // hears of the requester's packets; may be nil
+	Trace    transport.Tracer // receives the events of the requester's queue pair; may be nil
 }
 
 // WithDefaults fills in what is left at zero.

@@ -26,7 +26,7 @@ type Server struct {
 	// Finished hears of the outcome of each client: a result, or an error, or
 	// both. It is called by several goroutines; it may be nil.
 	Finished func(client string, r *Result, err error)
-	// Trace hears of the server's queue pairs; may be nil.
+	// Trace receives the events of the server's queue pairs; may be nil.
 	Trace transport.Tracer
 }
 

@@ -83,7 +83,7 @@ type Spec struct {
 	Bidirectional bool `json:"bidirectional"`
 	Verify        bool `json:"verify"`
 
-	// Trace hears of this end's queue pairs; may be nil.
+	// Trace receives the events of this end's queue pairs; may be nil.
 	Trace transport.Tracer `json:"-"`
 }
 
