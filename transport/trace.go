@@ -92,6 +92,12 @@ type TraceEvent struct {
 	RTT        Time
 }
 
+// IsAck says whether the packet of the event is an acknowledgement, positive or
+// negative: then it has a Syndrome.
+func (e *TraceEvent) IsAck() bool {
+	return e.Opcode&^wire.MPBit == wire.Acknowledge || e.Opcode == wire.MPAcknowledgeBatch
+}
+
 // Reason says why a queue pair sends no request now.
 type Reason uint8
 
@@ -245,7 +251,7 @@ func (b *base) trace(now Time, e TraceEvent) {
 
 func (b *base) tracePacket(now Time, p *Packet, e TraceEvent) {
 	e.Opcode, e.PSN, e.Path, e.Bytes = p.Opcode, p.PSN, p.Path, uint32(p.Length)
-	if p.Opcode == wire.Acknowledge {
+	if e.IsAck() {
 		e.Syndrome = p.AETH.Syndrome
 	}
 	b.trace(now, e)

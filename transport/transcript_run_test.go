@@ -146,10 +146,11 @@ func (c *transcript) ruleFor(from string, p *Packet) string {
 // packetName is an opcode without its service; an acknowledgement is called by
 // what it says.
 func packetName(op wire.Opcode, s wire.Syndrome) string {
+	e := TraceEvent{Opcode: op}
 	switch {
-	case op == wire.Acknowledge && s.IsAck():
+	case e.IsAck() && s.IsAck():
 		return "ACK"
-	case op == wire.Acknowledge:
+	case e.IsAck():
 		return s.String()
 	}
 	if _, name, found := strings.Cut(op.String(), "_"); found {
@@ -160,24 +161,25 @@ func packetName(op wire.Opcode, s wire.Syndrome) string {
 
 // transcriptTracer is the tracer of one end.
 type transcriptTracer struct {
-	c    *transcript
-	name string
+	c     *transcript
+	name  string
+	paths bool // there are several
 }
 
 // Trace implements Tracer.
 func (n *transcriptTracer) Trace(_ Time, e TraceEvent) {
 	switch e.Kind {
 	case TraceSent:
-		n.c.tell(n.name, "sends %s", describeSent(&e))
+		n.c.tell(n.name, "sends %s", n.describeSent(&e))
 	case TraceReceived:
 	case TraceAcked:
-		n.c.tell(n.name, "has %s acknowledged", psnRange(&e))
+		n.c.tell(n.name, "has %s acknowledged%s", psnRange(&e), n.onPath(e.Path))
 	case TraceLost:
-		n.c.tell(n.name, "takes %s for lost, by %s", psnRange(&e), map[bool]string{true: "timeout", false: "NAK"}[e.Signal == TimedOut])
+		n.c.tell(n.name, "takes %s for lost%s, by %s", psnRange(&e), n.onPath(e.Path), map[bool]string{true: "timeout", false: "NAK"}[e.Signal == TimedOut])
 	case TraceSpurious:
 		n.c.tell(n.name, "finds that %d was not lost", e.PSN)
 	case TraceMarked:
-		n.c.tell(n.name, "hears of congestion%s", viaPath(e.Path))
+		n.c.tell(n.name, "hears of congestion%s", n.onPath(e.Path))
 	case TraceTimeout:
 		n.c.tell(n.name, "times out with %d in flight from %d on", e.Packets, e.PSN)
 	case TraceRetired, TraceRestored, TraceProbed:
@@ -193,16 +195,17 @@ func (n *transcriptTracer) Trace(_ Time, e TraceEvent) {
 	}
 }
 
-func describeSent(e *TraceEvent) string {
-	text := fmt.Sprintf("%s %d%s", packetName(e.Opcode, e.Syndrome), e.PSN, viaPath(e.Path))
+func (n *transcriptTracer) describeSent(e *TraceEvent) string {
+	text := fmt.Sprintf("%s %d%s", packetName(e.Opcode, e.Syndrome), e.PSN, n.onPath(e.Path))
 	if e.Again {
 		text += " again"
 	}
 	return text
 }
 
-func viaPath(p Path) string {
-	if p == 0 {
+// onPath names a path where there are several.
+func (n *transcriptTracer) onPath(p Path) string {
+	if !n.paths {
 		return ""
 	}
 	return fmt.Sprintf(" on path %d", p)

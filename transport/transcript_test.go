@@ -19,7 +19,9 @@ import (
 //
 // The commands, with what they mean where a value is left out:
 //
-//	connect [type=rc|mp] [mtu=256] [paths=4] [preset=paper|wire] [policy= cc= rate=] [attribute=value ...]
+//	connect [mtu=256] [reads=4] [timeout=8] [retry=7] [rnr-retry=7] [rnr-timer=1] [window=] [rate=none]
+//	connect type=mp [...] [preset=paper|wire] [paths=4] [policy=] [cc=] [slots=] [delta=] [initial-window=]
+//	        [max-window=] [run=] [probe-percent=0]    of what is not given, the preset's
 //	delay TIME [path=]              one-way delay of all paths (10us) or of one
 //	recv [at=b] [count=1]           post receives
 //	post OP[=PACKETS] [at=a] [fence] [sync]    OP: send, write, read, fetch-add
@@ -28,8 +30,8 @@ import (
 //	counters [at=a]                 tell what was counted, beside packets and bytes
 //	run [TIME]                      let time pass, or all happen that is to come
 //
-// A connection begins anew: PSNs are 0 on both sides, and so is the time. What arrives is not shown: it is
-// what was sent, unless the line says otherwise.
+// A connection begins anew: PSNs are 0 on both sides, and so is the time. What
+// arrives is not shown: it is what was sent, unless the line says otherwise.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		var c *transcript
@@ -72,6 +74,10 @@ func TestTranscriptOfMP(t *testing.T) {
 
 // transcriptStart is the instant that transcripts call zero.
 const transcriptStart = Second
+
+// transcriptRegion is the memory of an end: the first half is for the peer, the
+// second for its own requests.
+const transcriptRegion = 1 << 20
 
 // transcript is two queue pairs and the network between them.
 type transcript struct {
@@ -232,10 +238,10 @@ func (c *transcript) connect(a arguments) error {
 		cfg.MP = WireOptions()
 	}
 	if kind == "mp" {
+		if err := takeMPOptions(a, &cfg.MP); err != nil {
+			return err
+		}
 		attr.Paths = a.takeInt("paths", 4)
-	}
-	if err := cfg.MP.Choose(a.take("policy", ""), a.take("cc", "")); err != nil {
-		return err
 	}
 	for i, name := range []string{"a", "b"} {
 		var err error
@@ -248,12 +254,22 @@ func (c *transcript) connect(a arguments) error {
 	return a.rest()
 }
 
+// takeMPOptions changes what is named of a preset. No packet probes a path by
+// chance unless that is asked for.
+func takeMPOptions(a arguments, o *MPOptions) error {
+	o.Slots, o.Delta = a.takeInt("slots", o.Slots), a.takeInt("delta", o.Delta)
+	o.InitialWindow, o.MaxWindow = a.takeInt("initial-window", o.InitialWindow), a.takeInt("max-window", o.MaxWindow)
+	o.Run = a.takeInt("run", o.Run)
+	o.ProbeProbability = float64(a.takeInt("probe-percent", 0)) / 100
+	return o.Choose(a.take("policy", ""), a.take("cc", ""))
+}
+
 func (c *transcript) newEnd(name, kind string, cfg Config, attr *Attr) (e *transcriptEnd, err error) {
 	e = &transcriptEnd{name: name, memory: newTestMemory(), mtu: attr.MTU}
-	e.region = e.memory.register(cfg.PD, regionSize, allAccess)
+	e.region = e.memory.register(cfg.PD, transcriptRegion, allAccess)
 	fill(e.region.Bytes, uint64(name[0]))
 	cfg.Memory, cfg.Rand = e.memory, rand.New(rand.NewPCG(uint64(name[0]), 1))
-	cfg.Trace = &transcriptTracer{c, name}
+	cfg.Trace = &transcriptTracer{c, name, kind == "mp"}
 	if kind == "mp" {
 		e.QP, err = NewMP(cfg)
 	} else {
@@ -271,7 +287,7 @@ func (c *transcript) recv(a arguments) error {
 	e := c.end(a.take("at", "b"))
 	for range a.takeInt("count", 1) {
 		e.posted++
-		if err := e.PostRecv(c.now, &RecvWR{ID: e.posted, Spans: []Span{e.region.span(0, regionSize/2)}}); err != nil {
+		if err := e.PostRecv(c.now, &RecvWR{ID: e.posted, Spans: []Span{e.region.span(0, transcriptRegion/2)}}); err != nil {
 			return err
 		}
 	}
@@ -301,9 +317,12 @@ func (c *transcript) post(what string, a arguments) error {
 	if op.isAtomic() {
 		length = 8
 	}
+	if length > transcriptRegion/2 {
+		return fmt.Errorf("at most %d bytes", transcriptRegion/2)
+	}
 	e.posted++
 	wr := SendWR{
-		ID: e.posted, Op: op, Flags: Signaled, Spans: []Span{e.region.span(regionSize/2, length)},
+		ID: e.posted, Op: op, Flags: Signaled, Spans: []Span{e.region.span(transcriptRegion/2, length)},
 		RemoteAddr: peer.Base, RKey: peer.RKey, SwapAdd: 1,
 	}
 	if a.has("fence") {

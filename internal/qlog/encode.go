@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/braid-rdma/braid/transport"
-	"github.com/braid-rdma/braid/wire"
 )
 
 // maxLine is longer than any event: some twelve fields of at most forty bytes,
@@ -78,7 +77,7 @@ func (b line) fields(e *transport.TraceEvent) line {
 	case transport.TraceSent, transport.TraceReceived:
 		b = b.word("opcode", e.Opcode.String()).number("psn", int64(e.PSN)).number("path", int64(e.Path))
 		b = b.number("bytes", int64(e.Bytes))
-		if e.Opcode == wire.Acknowledge {
+		if e.IsAck() {
 			b = b.word("syndrome", e.Syndrome.String())
 		}
 		return b.flag("retransmission", e.Again).flag("ecn_ce", e.Marked)

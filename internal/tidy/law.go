@@ -125,7 +125,7 @@ var law = map[string]roomLaw{
 	"internal/loopnet": engineLaw,
 
 	// The events of queue pairs as a file.
-	"internal/qlog": {rooms: []string{"transport", "wire"}},
+	"internal/qlog": {rooms: []string{"transport"}},
 
 	// The logic of the command's tools: cmd itself has flags and printing only.
 	"internal/control": {rooms: []string{"cm", "verbs"}},
