@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/braid-rdma/braid/sim/workload"
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -19,6 +20,9 @@ type Carrier struct {
 	// Depth is how many messages a queue pair has outstanding: default 16, and 1
 	// with several queue pairs.
 	Depth int
+	// Trace, if not nil, makes the tracer of a host's queue pairs, by the host's
+	// name. It is called while the flows are set up, several times for a host.
+	Trace func(host string) transport.Tracer
 }
 
 const (
@@ -51,6 +55,15 @@ func (c *Carrier) withDefaults() error {
 		return fmt.Errorf("%w: datagrams carry no flows", ErrConfig)
 	}
 	return nil
+}
+
+// tracer is that of the queue pairs of a site, if there is one.
+func (t *Traffic) tracer(s *site) transport.Tracer {
+	if t.carrier.Trace == nil {
+		return nil
+	}
+	g := t.net.graph
+	return t.carrier.Trace(g.Nodes[g.Hosts[s.host.number]].Name)
 }
 
 // Traffic is a list of flows under way.

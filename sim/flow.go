@@ -98,11 +98,11 @@ func (f *flow) connect() (l lane, err error) {
 	o := t.carrier.QP
 	o.SendDepth, o.RecvDepth = t.carrier.Depth, 1
 	o.MaxSendSGE, o.MaxRecvSGE, o.MaxInline = 1, 1, verbs.None
-	o.SendCQ = f.from.cq
+	o.SendCQ, o.Trace = f.from.cq, t.tracer(f.from)
 	if l.qp, err = f.from.pd.CreateQP(o); err != nil {
 		return l, err
 	}
-	o.SendCQ, o.SendDepth = f.to.cq, 1
+	o.SendCQ, o.SendDepth, o.Trace = f.to.cq, 1, t.tracer(f.to)
 	if l.peer, err = f.to.pd.CreateQP(o); err != nil {
 		return l, err
 	}

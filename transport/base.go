@@ -14,6 +14,7 @@ type base struct {
 	// drained says that the event of this stay in SQD was raised. Whoever enters
 	// SQD clears it and calls retire, in case that nothing was outstanding.
 	drained bool
+	tracing tracing
 	sq      sendQueue
 	rq      receives
 	done    fifo[Completion]
@@ -38,9 +39,10 @@ func newBase(cfg Config) (base, error) {
 		return base{}, err
 	}
 	return base{
-		cfg: cfg,
-		sq:  sendQueue{depth: cfg.SendDepth},
-		rq:  receives{own: own, shared: cfg.Recv},
+		cfg:     cfg,
+		tracing: tracing{on: cfg.Trace != nil},
+		sq:      sendQueue{depth: cfg.SendDepth},
+		rq:      receives{own: own, shared: cfg.Recv},
 	}, nil
 }
 

@@ -18,6 +18,7 @@ type Config struct {
 	SignalAll  bool          // every send completes with a completion
 	MP         MPOptions     // MP only
 	RC         RCOptions     // RC only
+	Trace      Tracer        // receives the events; nil: there are none
 	SendDepth  int
 	RecvDepth  int
 	MaxSendSGE int

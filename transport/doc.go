@@ -16,12 +16,16 @@
 // # What can be exchanged
 //
 // Research happens at three seams. On an MP connection a PathPolicy chooses the
-// path of each packet (ACK clocking, single path, round robin, spray, flowlets,
-// penalties), and a CongestionControl owns the window (MP-RDMA's, DCTCP's, a
-// fixed one). On an RC connection a RateControl owns the sending rate (DCQCN).
-// MPOptions and RCOptions name them. Each is the choice of one end and does not
-// change the wire format; only the way in which RC recovers from losses must be
-// the same at both ends.
+// path of each packet and a CongestionControl owns the window; on an RC connection
+// a RateControl owns the sending rate. MPOptions and RCOptions carry them, and
+// PathPolicies, CongestionControls and RateControls list them by name. Each is the
+// choice of one end and does not change the wire format; only the way in which RC
+// recovers from losses must be the same at both ends.
+//
+// # What can be seen
+//
+// Counters say how often something happened. A Tracer in Config hears of each
+// packet, loss and window as it happens, and of the Reason why nothing is sent.
 //
 // # The caller's duties, in order
 //

@@ -47,6 +47,9 @@ type QP interface {
 	HandleTimeout(now Time)
 
 	PollTransmit(now Time, p *Packet) bool
+	// HandleBackpressure tells that the engine does not ask for packets now,
+	// because it could not send them. A trace shows it, and nothing else depends on it.
+	HandleBackpressure(now Time)
 	PollCompletion(c *Completion) bool
 	PollEvent(e *Event) bool
 	Timeout() Time

@@ -69,10 +69,14 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 	}
 	q.count.PacketsReceived++
 	q.count.BytesReceived += uint64(p.Length)
+	q.traceReceived(now, p)
 	if p.Opcode == wire.CNP {
 		q.count.CNPHandled++
 		if q.pacing.control != nil {
 			q.pacing.control.OnCNP(now)
+		}
+		if q.tracing.on {
+			q.traceNotice(now)
 		}
 		return Done
 	}
@@ -88,7 +92,12 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 	if p.Opcode.IsRequest() {
 		return q.handleRequest(p)
 	}
-	return q.handleResponse(now, p)
+	before := q.traceMark()
+	verdict := q.handleResponse(now, p)
+	if q.tracing.on {
+		q.traceOutcome(now, before, Nacked)
+	}
+	return verdict
 }
 
 // pkeyMask leaves out the membership bit: full and limited members of a
@@ -106,7 +115,12 @@ func (q *RC) HandleTimeout(now Time) {
 	q.timers.expired(rcRNRTimer, now)
 	q.timers.expired(rcPaceTimer, now)
 	if q.timers.expired(rcAckTimer, now) {
+		before := q.traceMark()
+		q.traceTimeout(now, before.una, q.req.inFlight())
 		q.handleAckTimeout()
+		if q.tracing.on {
+			q.traceOutcome(now, before, TimedOut)
+		}
 	}
 	if q.timers.expired(rcKeepaliveTimer, now) {
 		q.handleKeepaliveTimeout(now)
@@ -121,14 +135,22 @@ func (q *RC) Timeout() Time { return q.timers.next() }
 // responses and requests in turns, as far as the sending rate allows.
 func (q *RC) PollTransmit(now Time, p *Packet) bool {
 	if !q.state.receives() && !q.resp.closing() {
+		if q.tracing.on {
+			q.traceIdle(now)
+		}
 		return false
 	}
 	p.Path = 0
+	retransmitted := q.count.Retransmitted
 	if !q.selectPacket(now, p) {
+		if q.tracing.on {
+			q.traceIdle(now)
+		}
 		return false
 	}
 	q.count.PacketsSent++
 	q.count.BytesSent += uint64(p.Length)
+	q.traceSent(now, p, q.count.Retransmitted != retransmitted)
 	return true
 }
 

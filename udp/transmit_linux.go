@@ -48,6 +48,7 @@ func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 	for range turnPackets {
 		if !e.batch.room() {
 			if e.flush(); !e.batch.room() {
+				p.qp.HandleBackpressure(now)
 				return true
 			}
 		}

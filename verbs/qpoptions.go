@@ -65,6 +65,9 @@ type QPOptions struct {
 	MP MPOptions
 	// RC are the choices of an RC queue pair; the zero value is the default.
 	RC transport.RCOptions
+	// Trace receives the events of the queue pair, packet by packet, under the engine's
+	// lock: it must not block. Nil: there are none.
+	Trace transport.Tracer
 	// Conn is how Connect connects.
 	Conn ConnOptions
 }
@@ -209,6 +212,7 @@ func (o *QPOptions) config(p *PD, number QPN) transport.Config {
 		SendDepth: o.SendDepth, RecvDepth: o.RecvDepth,
 		MaxSendSGE: o.MaxSendSGE, MaxRecvSGE: o.MaxRecvSGE, MaxInline: plain(o.MaxInline),
 		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP, RC: o.RC,
+		Trace: o.Trace,
 	}
 	if o.SRQ != nil {
 		cfg.Recv = o.SRQ.queue

@@ -24,6 +24,7 @@ func newDemo() *cobra.Command {
 		duration  float64
 		asJSON    bool
 		responder bool
+		trace     tracer
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -46,7 +47,7 @@ It fails if a single byte is not what it should be.`,
 			if err := checked.Check(); err != nil {
 				return err
 			}
-			return runDemo(cmd, checked, asJSON)
+			return runDemo(cmd, checked, &trace, asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -55,6 +56,9 @@ It fails if a single byte is not what it should be.`,
 	flags.IntVar(&config.Size, "size", 16<<20, "bytes of the memory that is written, read and streamed to")
 	flags.Float64Var(&duration, "duration", 6, "seconds of the stream; one path is cut in the second third")
 	flags.IntVar(&config.CutPath, "cut-path", 1, "the path that is cut")
+	registerPolicy(cmd, &config.Policy)
+	registerCC(cmd, &config.CC, false)
+	trace.register(cmd, "what the requester's queue pair does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
 	flags.BoolVar(&responder, "responder", false, "be the second process")
 	// It exists for the process that the command starts itself.
@@ -64,7 +68,12 @@ It fails if a single byte is not what it should be.`,
 
 // runDemo starts the second process, gives the demonstration and prints it.
 // The process is gone when it returns.
-func runDemo(cmd *cobra.Command, config demo.Config, asJSON bool) error {
+func runDemo(cmd *cobra.Command, config demo.Config, trace *tracer, asJSON bool) (err error) {
+	if err := trace.open(cmd, false); err != nil {
+		return err
+	}
+	defer trace.close(cmd, &err)
+	config.Trace = trace.device("requester")
 	second, err := child.Start(cmd.Context(), "demo", "--responder", "--paths", strconv.Itoa(config.Paths))
 	if err != nil {
 		return err

@@ -44,6 +44,13 @@ func TestUsageErrors(t *testing.T) {
 		{"perf write bw a b", "accepts at most 1 arg"},
 		{"perf write bw host --loopback", "leave out HOST"},
 		{"perf write bw --loopback --local 10.0.0.1", "leave out --local"},
+		{"perf write bw --loopback --cc dcqcn", "is a rate control of RC queue pairs"},
+		{"perf write bw --loopback --qp rc --policy spray", "use them with mp"},
+		{"perf write bw --loopback --policy ecmp", "use one of ack-clock, single"},
+		{"perf write bw --loopback --line-rate 10", "use it with rc"},
+		{"perf write bw --loopback --trace -", "use a file or a named pipe"},
+		{"demo --policy ecmp", "use one of ack-clock, single"},
+		{"sim run quickstart --cc dcqcn", "fits no transport"},
 		{"perf write bw --loopback -p 1", "leave out --port"},
 		{"perf write bw --loopback -s 0", "--size must be above zero"},
 		{"perf write bw --loopback -s -1", "size -1"},
@@ -132,7 +139,7 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 
 func TestCompletionOffersValues(t *testing.T) {
 	code, stdout, _ := braid(t, "__complete", "perf", "write", "bw", "--policy", "")
-	if code != exitOK || !strings.Contains(stdout, "roundrobin") {
+	if code != exitOK || !strings.Contains(stdout, "round-robin") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 	if code, stdout, _ := braid(t, "__complete", "lab", "run", ""); code != exitOK || !strings.Contains(stdout, "cuts") {

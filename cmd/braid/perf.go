@@ -82,10 +82,14 @@ command without HOST); with --loopback between two processes that it starts
 itself. With neither it is the server of this test, for one client.`,
 		Example: fmt.Sprintf("  %s --loopback\n  %s HOST -D 10 --paths 8\n  %s --loopback --json", path, path, path),
 		Args:    arguments(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := f.finish(cmd, args); err != nil {
 				return err
 			}
+			if err := f.trace.open(cmd, false); err != nil {
+				return err
+			}
+			defer f.trace.close(cmd, &err)
 			switch {
 			case f.loopback:
 				return runLoopback(cmd, f)
@@ -108,7 +112,7 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 	var failed error
 	for _, size := range f.sizes() {
 		spec := f.spec
-		spec.Size = size
+		spec.Size, spec.Trace = size, f.trace.device("client")
 		measure := client.Run
 		if f.compat != "" {
 			measure = client.RunPerftest
@@ -162,7 +166,7 @@ func runSingleServer(cmd *cobra.Command, f *perfFlags) error {
 	table := newPerfTable(cmd.OutOrStdout(), f.json)
 	var printed error
 	server := &perf.Server{
-		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric,
+		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric, Trace: f.trace.device("server"),
 		Limits: perf.Limits{Memory: perf.MemoryForOneClient},
 		Finished: func(_ string, r *perf.Result, _ error) {
 			if r == nil {

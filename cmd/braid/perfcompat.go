@@ -35,6 +35,7 @@ func servePerftest(ctx context.Context, announce io.Writer, address string, serv
 // which has been given the same options.
 func runSinglePerftestServer(cmd *cobra.Command, f *perfFlags) error {
 	spec := f.spec.WithDefaults()
+	spec.Trace = f.trace.device("server")
 	table := newPerfTable(cmd.OutOrStdout(), f.json)
 	var printed error
 	server := &perf.PerftestServer{

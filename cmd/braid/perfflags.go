@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +22,13 @@ type perfFlags struct {
 	spec     perf.Spec
 	device   opener
 	duration float64
+	lineRate float64 // Gb/s
 	all      bool
 	port     int
 	json     bool
 	loopback bool
 	compat   string
+	trace    tracer
 }
 
 // compatPerftest is the value of --compat; there is no other yet.
@@ -68,33 +69,22 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	}
 	flags.StringVar(&s.QP, "qp", "mp", "type of queue pair: mp (multi-path) or rc (standard)")
 	flags.IntVar(&s.Paths, "paths", 0, "mp: paths of a connection (default 4)")
-	flags.StringVar(&s.Policy, "policy", "", "mp: path policy: "+choices(perf.Policies()))
-	flags.StringVar(&s.CC, "cc", "", "mp: congestion control: "+choices(perf.Controls()))
+	registerPolicy(cmd, &s.Policy)
+	registerCC(cmd, &s.CC, true)
+	flags.Float64Var(&f.lineRate, "line-rate", 0, "rc: Gb/s at which a rate control starts, and never exceeds (default 10)")
 	flags.BoolVar(&s.Paper, "paper", false, "mp: the parameters and mechanisms of the MP-RDMA paper alone")
 	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
+	f.trace.register(cmd, "what this end's queue pairs do")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	registerCompat(cmd, &f.compat)
 	complete(cmd, "qp", []string{"mp", "rc"})
-	complete(cmd, "policy", perf.Policies())
-	complete(cmd, "cc", perf.Controls())
-}
-
-// choices lists names for a help text, of which the first is the default.
-func choices(names []string) string {
-	return strings.Join(names, ", ") + " (default " + names[0] + ")"
-}
-
-// complete offers the values of a flag to shells.
-func complete(cmd *cobra.Command, flag string, values []string) {
-	// It fails only for a flag that does not exist, or that has this already.
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // finish turns the flags into a test and refuses what makes no sense. A value
 // of zero that the user gave is not the default that it would stand for.
 func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
-	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths"} {
+	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths", "line-rate"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "0" {
 			return usageError{fmt.Errorf("--%s must be above zero", name)}
 		}
@@ -116,7 +106,7 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 	if err := checkPort(f.port); err != nil {
 		return err
 	}
-	f.spec.Duration = seconds(f.duration)
+	f.spec.Duration, f.spec.LineRate = seconds(f.duration), int64(f.lineRate*1e9)
 	if err := f.finishCompat(cmd); err != nil {
 		return err
 	}

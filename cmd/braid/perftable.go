@@ -62,8 +62,9 @@ func (t *perfTable) heading(r *perf.Result) error {
 	}
 	connection := fmt.Sprintf("%s, %d queue pair(s), MTU %d, TX depth %d", strings.ToUpper(r.QP), r.QPs, r.MTU, r.TxDepth)
 	if r.QP == "mp" {
-		connection += fmt.Sprintf(", %d paths, policy %s, congestion control %s", len(r.Paths), r.Policy, r.CC)
+		connection += fmt.Sprintf(", %d paths, policy %s", len(r.Paths), r.Policy)
 	}
+	connection += ", congestion control " + r.CC
 	_, err := fmt.Fprintf(t.w, "%s\n %s: %s\n%s\n%s\n", rule, title, connection, rule, header)
 	return err
 }

@@ -13,7 +13,7 @@ func bandwidthResult(size int) *perf.Result {
 	return &perf.Result{
 		Op: perf.Write, Metric: perf.Bandwidth, Bytes: size, Iterations: 5000,
 		PeakMiBps: 3456.789, AverageMiBps: 3210.5, MessageRateMpps: 0.051368,
-		QP: "mp", Policy: "ackclock", CC: "mprdma", QPs: 1, TxDepth: 128, MTU: 4096,
+		QP: "mp", Policy: "ack-clock", CC: "mp-rdma", QPs: 1, TxDepth: 128, MTU: 4096,
 		Paths: make([]perf.PathResult, 4),
 	}
 }
@@ -33,7 +33,7 @@ func TestBandwidthTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `-----------------------------------------------------------------------------------
- RDMA WRITE bandwidth: MP, 1 queue pair(s), MTU 4096, TX depth 128, 4 paths, policy ackclock, congestion control mprdma
+ RDMA WRITE bandwidth: MP, 1 queue pair(s), MTU 4096, TX depth 128, 4 paths, policy ack-clock, congestion control mp-rdma
 -----------------------------------------------------------------------------------
  #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]    MsgRate[Mpps]
  65536      5000           3456.79             3210.50                0.051368
@@ -50,7 +50,7 @@ func TestLatencyTable(t *testing.T) {
 	var out bytes.Buffer
 	table := newPerfTable(&out, false)
 	r := &perf.Result{
-		Op: perf.Send, Metric: perf.Latency, Bytes: 64, Iterations: 1000, QP: "rc", QPs: 1, TxDepth: 128, MTU: 1024,
+		Op: perf.Send, Metric: perf.Latency, Bytes: 64, Iterations: 1000, QP: "rc", CC: "none", QPs: 1, TxDepth: 128, MTU: 1024,
 		LatencyMicros: perf.LatencyMicros{Min: 4, Max: 120.5, P50: 5.25, Avg: 5.5, Stdev: 1, P99: 9, P999: 100},
 	}
 	if err := table.add(r); err != nil {
@@ -58,7 +58,7 @@ func TestLatencyTable(t *testing.T) {
 	}
 	lines := strings.Split(out.String(), "\n")
 	const (
-		wantTitle  = " SEND latency: RC, 1 queue pair(s), MTU 1024, TX depth 128"
+		wantTitle  = " SEND latency: RC, 1 queue pair(s), MTU 1024, TX depth 128, congestion control none"
 		wantHeader = " #bytes     #iterations    t_min[usec]    t_max[usec]    t_typical[usec]    t_avg[usec]    t_stdev[usec]    99% percentile[usec]    99.9% percentile[usec]"
 		wantRow    = " 64         1000           4.00           120.50         5.25               5.50           1.00             9.00                    100.00"
 	)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/braid-rdma/braid/internal/demo"
 	"github.com/braid-rdma/braid/internal/perf"
+	"github.com/braid-rdma/braid/transport"
 )
 
 func TestDemoJSON(t *testing.T) {
@@ -55,13 +56,16 @@ func TestPerfLoopback(t *testing.T) {
 }
 
 func TestPerfPolicies(t *testing.T) {
-	for _, policy := range perf.Policies() {
-		for _, cc := range perf.Controls() {
+	for _, policy := range transport.PathPolicies.Names() {
+		for _, cc := range transport.CongestionControls.Names() {
 			checkPerfJSON(t, []string{
 				"perf", "write", "bw", "--loopback", "--json", "--verify",
 				"-n", "100", "--paths", "3", "--policy", policy, "--cc", cc,
 			}, 100)
 		}
+	}
+	for _, cc := range transport.RateControls.Names() {
+		checkPerfJSON(t, []string{"perf", "write", "bw", "--loopback", "--json", "--verify", "-n", "100", "--qp", "rc", "--cc", cc}, 100)
 	}
 	checkPerfJSON(t, []string{"perf", "write", "bw", "--loopback", "--json", "--verify", "-n", "100", "--paper"}, 100)
 }

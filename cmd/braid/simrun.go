@@ -21,6 +21,9 @@ func newSimRun() *cobra.Command {
 		sets    []string
 		out     string
 		workers int
+		policy  string
+		cc      string
+		trace   tracer
 		asJSON  bool
 	)
 	cmd := &cobra.Command{
@@ -51,17 +54,41 @@ all that can be set.`,
 			if err := s.Set(sets...); err != nil {
 				return err
 			}
-			return runScenario(cmd, s, out, asJSON)
+			if err := s.Choose(policy, cc); err != nil {
+				return usageError{err}
+			}
+			return runTraced(cmd, s, &trace, func() error { return runScenario(cmd, s, out, asJSON) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.Uint64Var(&seed, "seed", 1, "seed of all that is random; default: the scenario's")
 	flags.StringArrayVar(&sets, "set", nil, "set a value of the scenario, as key=value; may be given several times")
+	registerPolicy(cmd, &policy)
+	registerCC(cmd, &cc, true)
 	flags.StringVar(&out, "out", "", "directory for flows, links and series as CSV and Parquet")
 	flags.IntVar(&workers, "workers", 1, "threads that run the simulation; the result does not depend on it")
+	trace.register(cmd, "what each queue pair does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
 	return cmd
+}
+
+// runTraced runs with the file that --trace asks for. One thread runs the
+// simulation then, so that events stand in the order of time; the result does
+// not depend on it.
+func runTraced(cmd *cobra.Command, s *scenario.Scenario, trace *tracer, run func() error) (err error) {
+	if trace.path == "" {
+		return run()
+	}
+	if err := s.Set("workers=1"); err != nil {
+		return err
+	}
+	if err := trace.open(cmd, true); err != nil {
+		return err
+	}
+	defer trace.close(cmd, &err)
+	s.Trace = trace.device
+	return run()
 }
 
 // loadScenario reads a scenario that comes with braid, or a file.

@@ -1,6 +1,7 @@
 // Command policy shows the two seams for research: which path a packet takes
-// and how many packets may be in flight. It moves the same data under several
-// path policies, one of them its own, and prints what each path carried.
+// and how many packets may be in flight. It adds a path policy of its own to
+// those that braid has, moves the same data under each of them, or under those
+// whose names it is given, and prints what each path carried.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
@@ -95,11 +97,24 @@ func move(name string, mp verbs.MPOptions) {
 }
 
 func main() {
-	own := verbs.WireOptions()
-	own.Policy, own.Control = newWeighted, transport.NewFixedWindow
-	own.MaxWindow, own.MaxWindowBytes = 128, 0
-	move("ACK clocking (default)", verbs.MPOptions{})
-	move("round robin", verbs.MPOptions{Policy: transport.NewRoundRobin})
-	move("single path", verbs.MPOptions{Policy: transport.NewSinglePath})
-	move("weighted, window of 128", own)
+	transport.PathPolicies.Register(transport.Entry[transport.NewPathPolicy]{
+		Name: "weighted", Description: "path p carries p+1 shares", New: newWeighted,
+	})
+	names := os.Args[1:]
+	if len(names) == 0 {
+		names = transport.PathPolicies.Names()
+	}
+	for _, name := range names {
+		options := verbs.WireOptions()
+		if err := options.Choose(name, ""); err != nil {
+			log.Fatal(err)
+		}
+		move(name, options)
+	}
+	fixed := verbs.WireOptions()
+	fixed.MaxWindow, fixed.MaxWindowBytes = 128, 0
+	if err := fixed.Choose("weighted", "fixed"); err != nil {
+		log.Fatal(err)
+	}
+	move("weighted, 128 in flight", fixed)
 }

@@ -28,9 +28,9 @@ var vocabularies = map[string]func() []string{
 	"workload":  WorkloadKinds,
 	"transport": func() []string { return []string{kindMP, kindRC} },
 	"preset":    func() []string { return sortedKeys(presets) },
-	"policy":    func() []string { return sortedKeys(policies) },
-	"control":   func() []string { return sortedKeys(controls) },
-	"rate":      func() []string { return []string{rateNone, rateDCQCN} },
+	"policy":    transport.PathPolicies.Names,
+	"control":   transport.CongestionControls.Names,
+	"rate":      transport.RateControls.Names,
 	"dcqcn":     func() []string { return sortedKeys(dcqcnPresets) },
 	"node":      func() []string { return []string{nodeHost, nodeSwitch} },
 }

@@ -155,3 +155,55 @@ workload: [{kind: permutation, bytes: 1KB, transport: a}]
 		t.Errorf("got %d and %d, want 8 and 9", a, b)
 	}
 }
+
+// A policy goes to all MP transports, a congestion control to those that know it.
+func TestChooseByName(t *testing.T) {
+	const text = `
+topology: {kind: testbed}
+transports:
+  a: {kind: mp}
+  b: {kind: mp, policy: spray}
+  c: {kind: rc}
+workload:
+- {kind: permutation, bytes: 1KB, transport: a}
+- {kind: permutation, bytes: 1KB, transport: b}
+- {kind: permutation, bytes: 1KB, transport: c}
+`
+	s, err := Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Choose("roundrobin", "dctcp"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Choose("", "dcqcn"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if m := s.Transports[name].MP; m.Policy != "round-robin" || m.Control != "dctcp" {
+			t.Errorf("%s: policy %s, control %s", name, m.Policy, m.Control)
+		}
+	}
+	if rate := s.Transports["c"].RC.Rate; rate != "dcqcn" {
+		t.Errorf("rate control %s", rate)
+	}
+	for want, choice := range map[string][2]string{
+		"unknown path policy":        {"ecmp", ""},
+		"unknown congestion control": {"", "cubic"},
+	} {
+		if err := s.Choose(choice[0], choice[1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", choice, err, want)
+		}
+	}
+	if s, err = s.With("transports={c: {kind: rc}}", "workload=[{kind: permutation, bytes: 1KB}]"); err != nil {
+		t.Fatal(err)
+	}
+	for want, choice := range map[string][2]string{
+		"belongs to transports of kind mp": {"spray", ""},
+		"fits no transport":                {"", "dctcp"},
+	} {
+		if err := s.Choose(choice[0], choice[1]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", choice, err, want)
+		}
+	}
+}

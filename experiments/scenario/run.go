@@ -143,7 +143,9 @@ func (r *Run) carry() error {
 			r.Degrees[name] = &Degrees{}
 			hear = r.Degrees[name].hear
 		}
-		traffic, err := r.Net.Carry(byTransport[name], s.Transports[name].carrier(lineRate, hear))
+		carrier := s.Transports[name].carrier(lineRate, hear)
+		carrier.Trace = s.Trace
+		traffic, err := r.Net.Carry(byTransport[name], carrier)
 		if err != nil {
 			return s.refused("transports."+name, err)
 		}

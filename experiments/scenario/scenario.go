@@ -17,6 +17,7 @@ import (
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/sim/topology"
 	"github.com/braid-rdma/braid/sim/workload"
+	"github.com/braid-rdma/braid/transport"
 )
 
 // A Scenario describes a simulation completely. Its fields are for reading; Set
@@ -37,6 +38,10 @@ type Scenario struct {
 	Measure    Measure
 	Verify     bool // carry real bytes and compare them at the end
 	Wire       bool // also encode and parse every packet
+
+	// Trace, if not nil, makes the tracer of a host's queue pairs by the host's
+	// name. Set forgets it.
+	Trace func(host string) transport.Tracer `yaml:"-"`
 
 	file     string
 	document *yaml.Node // what was decoded, overrides included

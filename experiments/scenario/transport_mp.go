@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"math/rand/v2"
-
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/transport"
 )
@@ -43,33 +41,8 @@ var presets = map[string]func() transport.MPOptions{
 	"wire":      transport.WireOptions,
 }
 
-type newPolicy = func(paths int, o *transport.MPOptions, r *rand.Rand) transport.PathPolicy
-
-const (
-	policyAckClock = "ack-clock"
-	policyFlowlet  = "flowlet"
-	controlMPRDMA  = "mp-rdma"
-
-	defaultFlowletGap = 100 * sim.Microsecond
-)
-
-// policies are the path policies by name; flowlet has a parameter and is made
-// apart.
-var policies = map[string]newPolicy{
-	policyAckClock: transport.NewAckClock,
-	"single":       transport.NewSinglePath,
-	"round-robin":  transport.NewRoundRobin,
-	"spray":        transport.NewRandomSpray,
-	"penalty":      transport.NewPenalty,
-	policyFlowlet:  nil,
-}
-
-// controls are the congestion controls by name.
-var controls = map[string]func(o *transport.MPOptions) transport.CongestionControl{
-	controlMPRDMA: transport.NewMPWindow,
-	"dctcp":       transport.NewDCTCP,
-	"fixed":       transport.NewFixedWindow,
-}
+// policyFlowlet is the policy that has a parameter in scenarios.
+const policyFlowlet = "flowlet"
 
 // mpOf is a preset as a scenario has it.
 func mpOf(preset string, o transport.MPOptions) *MP {
@@ -79,7 +52,8 @@ func mpOf(preset string, o transport.MPOptions) *MP {
 		BatchAcks: o.BatchAcks, Selective: o.Selective, LossResponse: o.LossResponse,
 		RetirePaths: o.RetirePaths, Rebalance: o.Rebalance, WindowedSpan: o.WindowedSpan, KeepWindow: o.KeepWindow,
 		EarlyRetransmit: o.EarlyRetransmit, MinRTO: simTime(o.MinRTO), InitialRTT: simTime(o.InitialRTT),
-		Policy: policyAckClock, Control: controlMPRDMA, FlowletGap: defaultFlowletGap,
+		Policy: transport.PathPolicies.Default().Name, Control: transport.CongestionControls.Default().Name,
+		FlowletGap: simTime(transport.DefaultFlowletGap),
 	}
 }
 
@@ -90,7 +64,9 @@ func (m *MP) options() transport.MPOptions {
 		BatchAcks: m.BatchAcks, Selective: m.Selective, LossResponse: m.LossResponse,
 		RetirePaths: m.RetirePaths, Rebalance: m.Rebalance, WindowedSpan: m.WindowedSpan, KeepWindow: m.KeepWindow,
 		EarlyRetransmit: m.EarlyRetransmit, MinRTO: transportTime(m.MinRTO), InitialRTT: transportTime(m.InitialRTT),
-		Policy: policies[m.Policy], Control: controls[m.Control],
+	}
+	if err := o.Choose(m.Policy, m.Control); err != nil {
+		panic(err) // the names were checked when the scenario was read
 	}
 	if m.Policy == policyFlowlet {
 		o.Policy = transport.NewFlowlet(transportTime(m.FlowletGap))

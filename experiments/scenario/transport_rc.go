@@ -38,8 +38,7 @@ type DCQCN struct {
 }
 
 const (
-	rateNone  = "none"
-	rateDCQCN = "dcqcn"
+	rateDCQCN = "dcqcn" // the rate control that has parameters in scenarios
 
 	presetHPCC = "hpcc"
 
@@ -56,7 +55,7 @@ var dcqcnPresets = map[string]func(lineRate float64) transport.DCQCNParameters{
 }
 
 func defaultRC() *RC {
-	return &RC{Rate: rateNone, DCQCN: DCQCN{Preset: presetHPCC}, Overhead: linkOverhead}
+	return &RC{Rate: transport.RateControls.Default().Name, DCQCN: DCQCN{Preset: presetHPCC}, Overhead: linkOverhead}
 }
 
 // read takes the name of a set.
@@ -72,11 +71,13 @@ func (q *DCQCN) words() string {
 }
 
 func (r *RC) options(lineRate int64) transport.RCOptions {
-	o := transport.RCOptions{Recovery: r.Recovery, Overhead: int(r.Overhead)}
+	var o transport.RCOptions
 	if r.Rate == rateDCQCN {
 		o = r.DCQCN.parameters(lineRate).Options()
-		o.Recovery, o.Overhead = r.Recovery, int(r.Overhead)
+	} else if err := o.ChooseRate(r.Rate, float64(lineRate)); err != nil {
+		panic(err) // the name was checked when the scenario was read
 	}
+	o.Recovery, o.Overhead = r.Recovery, int(r.Overhead)
 	if r.CNPInterval > 0 {
 		o.CNPInterval = transportTime(r.CNPInterval)
 	}

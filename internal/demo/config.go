@@ -31,10 +31,13 @@ var ErrConfig = errors.New("invalid demonstration")
 
 // Config says what to show. Zero values stand for the defaults.
 type Config struct {
-	Paths    int           // default 4
-	Size     int           // bytes of the region; default 16 MiB; rounded up to chunks
-	Duration time.Duration // of the stream; default 6 s: a third whole, a third cut, a third restored
-	CutPath  int           // the path that fails; default 0, the first
+	Paths    int              // default 4
+	Size     int              // bytes of the region; default 16 MiB; rounded up to chunks
+	Duration time.Duration    // of the stream; default 6 s: a third whole, a third cut, a third restored
+	CutPath  int              // the path that fails; default 0, the first
+	Policy   string           // name of a path policy; default: that of the transport
+	CC       string           // name of a congestion control; default: that of the transport
+	Trace    transport.Tracer // receives the events of the requester's queue pair; may be nil
 }
 
 // WithDefaults fills in what is left at zero.
@@ -64,7 +67,17 @@ func (c *Config) Check() error {
 	case c.CutPath < 0 || c.CutPath >= c.Paths:
 		return fmt.Errorf("%w: path %d to cut: there are paths 0 to %d", ErrConfig, c.CutPath, c.Paths-1)
 	}
+	if _, err := c.queuePairOptions(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	return nil
+}
+
+// queuePairOptions are those of the requester, which sends nearly all of the data.
+func (c *Config) queuePairOptions() (verbs.QPOptions, error) {
+	o := queuePairOptions(c.Paths)
+	o.Trace = c.Trace
+	return o, o.MP.Choose(c.Policy, c.CC)
 }
 
 func (c *Config) slots() int { return c.Size / chunkSize }
@@ -82,11 +95,10 @@ type Faults interface {
 	Restore(path int)
 }
 
-// queuePairOptions are those of both ends.
-func queuePairOptions(paths int, cq *verbs.CQ) verbs.QPOptions {
+// queuePairOptions are those of both ends; the link adds its completion queue.
+func queuePairOptions(paths int) verbs.QPOptions {
 	return verbs.QPOptions{
-		Type: verbs.MP, SendCQ: cq, RecvCQ: cq,
-		SendDepth: queueDepth, RecvDepth: queueDepth,
+		Type: verbs.MP, SendDepth: queueDepth, RecvDepth: queueDepth,
 		Conn: verbs.ConnOptions{Paths: paths},
 	}
 }

@@ -81,15 +81,16 @@ func newLink(d *verbs.Device, line *control.Line) (*link, error) {
 // join connects the queue pair, with Line.Connect or Line.Admit. The receives
 // that the peer may need at once are posted by prepare, which may be nil.
 func (l *link) join(
-	ctx context.Context, next func(context.Context, cm.Options) (*cm.Conn, error), paths int, prepare func(*verbs.QP) error,
+	ctx context.Context, next func(context.Context, cm.Options) (*cm.Conn, error), o verbs.QPOptions, prepare func(*verbs.QP) error,
 ) (err error) {
-	l.conn, err = next(ctx, cm.Options{PD: l.pd, QP: queuePairOptions(paths, l.cq), Prepare: prepare})
+	o.SendCQ, o.RecvCQ = l.cq, l.cq
+	l.conn, err = next(ctx, cm.Options{PD: l.pd, QP: o, Prepare: prepare})
 	if err != nil {
 		return err
 	}
 	l.qp = l.conn.QP()
-	if got := l.qp.Query().Attr.Paths; got != paths {
-		return fmt.Errorf("%w: the connection has %d paths, not %d", ErrConfig, got, paths)
+	if got := l.qp.Query().Attr.Paths; got != o.Conn.Paths {
+		return fmt.Errorf("%w: the connection has %d paths, not %d", ErrConfig, got, o.Conn.Paths)
 	}
 	return nil
 }

@@ -97,7 +97,11 @@ func (r *requester) greet(ctx context.Context) error {
 		return err
 	}
 	r.data, r.counter = theirs.Data, theirs.Counter
-	if err := r.join(ctx, r.Connect, r.config.Paths, r.postAllMail); err != nil {
+	options, err := r.config.queuePairOptions()
+	if err != nil {
+		return err
+	}
+	if err := r.join(ctx, r.Connect, options, r.postAllMail); err != nil {
 		return err
 	}
 	r.report.MTU = r.qp.Query().Attr.MTU

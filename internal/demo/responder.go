@@ -112,7 +112,7 @@ func (r *responder) serve(ctx context.Context) error {
 	if err := r.Send(ctx, tellRegions, offer{Data: regionOf(r.data), Counter: regionOf(r.counter)}); err != nil {
 		return err
 	}
-	if err := r.join(ctx, r.Admit, r.paths, nil); err != nil {
+	if err := r.join(ctx, r.Admit, queuePairOptions(r.paths), nil); err != nil {
 		return err
 	}
 	for _, step := range []struct {

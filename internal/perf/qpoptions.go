@@ -2,50 +2,10 @@ package perf
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"slices"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
-
-// policies are the path policies by the names that users give them.
-var policies = []struct {
-	name string
-	make func(int, *transport.MPOptions, *rand.Rand) transport.PathPolicy
-}{
-	{"ackclock", transport.NewAckClock},
-	{"single", transport.NewSinglePath},
-	{"roundrobin", transport.NewRoundRobin},
-	{"spray", transport.NewRandomSpray},
-}
-
-// controls are the congestion controls by the names that users give them.
-var controls = []struct {
-	name string
-	make func(*transport.MPOptions) transport.CongestionControl
-}{
-	{"mprdma", transport.NewMPWindow},
-	{"fixed", transport.NewFixedWindow},
-}
-
-// Policies are the names of the path policies, the default first.
-func Policies() []string {
-	var names []string
-	for _, p := range policies {
-		names = append(names, p.name)
-	}
-	return names
-}
-
-// Controls are the names of the congestion controls, the default first.
-func Controls() []string {
-	var names []string
-	for _, c := range controls {
-		names = append(names, c.name)
-	}
-	return names
-}
 
 // MPOptions are the options of a multi-path queue pair with a policy and a
 // congestion control by name; paper asks for MP-RDMA's own parameters.
@@ -54,16 +14,7 @@ func MPOptions(policy, control string, paper bool) (verbs.MPOptions, error) {
 	if paper {
 		options = verbs.PaperOptions()
 	}
-	p := slices.Index(Policies(), policy)
-	if p < 0 {
-		return options, fmt.Errorf("%w: unknown path policy %q: use one of %v", ErrSpec, policy, Policies())
-	}
-	c := slices.Index(Controls(), control)
-	if c < 0 {
-		return options, fmt.Errorf("%w: unknown congestion control %q: use one of %v", ErrSpec, control, Controls())
-	}
-	options.Policy, options.Control = policies[p].make, controls[c].make
-	return options, nil
+	return options, options.Choose(policy, control)
 }
 
 // queuePairOptions are the options of each queue pair of the test, at both
@@ -71,20 +22,26 @@ func MPOptions(policy, control string, paper bool) (verbs.MPOptions, error) {
 func (s *Spec) queuePairOptions() (verbs.QPOptions, error) {
 	options := verbs.QPOptions{
 		Type: verbs.RC, SendDepth: s.TxDepth, RecvDepth: s.recvDepth(),
-		MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: verbs.None,
+		MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: verbs.None, Trace: s.Trace,
 		Conn: verbs.ConnOptions{MTU: s.MTU, AckTimeout: verbs.AckTimeoutOf(s.QPTimeout)},
 	}
 	switch s.QP {
 	case "rc":
+		if err := options.RC.ChooseRate(s.CC, float64(s.LineRate)); err != nil {
+			return options, fmt.Errorf("%w: %w", ErrSpec, err)
+		}
 		return options, nil
 	case "mp":
 	default:
 		return options, fmt.Errorf("%w: unknown queue pair type %q: use mp or rc", ErrSpec, s.QP)
 	}
 	mp, err := MPOptions(s.Policy, s.CC, s.Paper)
+	if err != nil {
+		return options, fmt.Errorf("%w: %w", ErrSpec, err)
+	}
 	options.Type, options.MP = verbs.MP, mp
 	options.Conn.Paths = s.Paths
-	return options, err
+	return options, nil
 }
 
 // recvDepth is how many receives an end keeps posted: several times what can

@@ -35,7 +35,7 @@ type Result struct {
 
 	QP            string `json:"qp"`
 	Policy        string `json:"policy"` // empty for rc
-	CC            string `json:"cc"`     // empty for rc
+	CC            string `json:"cc"`
 	Paper         bool   `json:"paper"`
 	QPs           int    `json:"qps"`
 	TxDepth       int    `json:"tx_depth"`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/internal/control"
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -24,6 +25,8 @@ type Server struct {
 	// or both. It is called by several goroutines; it may be nil.
 	Finished func(client string, r *Result, err error)
 	Limits   Limits
+	// Trace receives the events of the server's queue pairs; may be nil.
+	Trace transport.Tracer
 }
 
 // Serve serves clients until ctx ends, which is no error.
@@ -110,6 +113,7 @@ func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line,
 	if err := g.reserve(asked.Spec.memory()); err != nil {
 		return nil, err
 	}
+	asked.Spec.Trace = s.Trace
 	e, err := newEndpoint(d, asked.Spec, rand.Uint64())
 	if err != nil {
 		return nil, err

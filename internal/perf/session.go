@@ -12,7 +12,7 @@ import (
 )
 
 // protocol is what client and server speak; the two must have the same version.
-var protocol = control.Protocol{Tool: "perf", Version: 2}
+var protocol = control.Protocol{Tool: "perf", Version: 3}
 
 // Opener opens a device at a local address; the zero address leaves the
 // choice of a loopback address to the engine.

@@ -44,6 +44,9 @@ const (
 	// maxRegion bounds the memory of one session at each end.
 	maxRegion   = 2 << 30
 	maxDuration = 24 * time.Hour
+	// The line rate is at least the lowest rate of DCQCN, and beyond every NIC at most.
+	minLineRate = 100e6
+	maxLineRate = 1e13
 	maxIters    = 1 << 40 // what fits beside the number of a stream in a work request ID
 )
 
@@ -70,12 +73,18 @@ type Spec struct {
 
 	QP     string `json:"qp"`     // mp (default) or rc
 	Paths  int    `json:"paths"`  // mp: default 4
-	Policy string `json:"policy"` // mp: default ackclock
-	CC     string `json:"cc"`     // mp: default mprdma
+	Policy string `json:"policy"` // mp: name of a path policy
+	CC     string `json:"cc"`     // name of a congestion control (mp) or rate control (rc)
 	Paper  bool   `json:"paper"`  // mp: MP-RDMA's own options
+	// LineRate is where a rate control starts and the most that it sends, in
+	// bit/s: default 10 Gb/s.
+	LineRate int64 `json:"line_rate"`
 
 	Bidirectional bool `json:"bidirectional"`
 	Verify        bool `json:"verify"`
+
+	// Trace receives the events of this end's queue pairs; may be nil.
+	Trace transport.Tracer `json:"-"`
 }
 
 // WithDefaults fills in what is left at zero.
@@ -101,12 +110,26 @@ func (s Spec) WithDefaults() Spec {
 	orDefault(&s.QP, "mp")
 	if s.QP != "mp" {
 		s.Paths = 1
+		orDefault(&s.LineRate, 10_000_000_000)
+		s.CC = properName(&transport.RateControls, s.CC)
 		return s
 	}
 	orDefault(&s.Paths, 4)
-	orDefault(&s.Policy, "ackclock")
-	orDefault(&s.CC, "mprdma")
+	s.Policy = properName(&transport.PathPolicies, s.Policy)
+	s.CC = properName(&transport.CongestionControls, s.CC)
 	return s
+}
+
+// properName is a name in its proper spelling; without one it is the default's.
+// What is unknown stays for Check to refuse.
+func properName[T any](r *transport.Registry[T], name string) string {
+	if name == "" {
+		return r.Default().Name
+	}
+	if e, err := r.Lookup(name); err == nil {
+		return e.Name
+	}
+	return name
 }
 
 func orDefault[T comparable](field *T, value T) {
@@ -161,8 +184,14 @@ func (s *Spec) checkCombination() error {
 			return fmt.Errorf("%w: only bandwidth tests can be verified", ErrSpec)
 		}
 	}
-	if s.QP != "mp" && (s.Policy != "" || s.CC != "" || s.Paper) {
-		return fmt.Errorf("%w: path policy, congestion control and the paper's options belong to multi-path queue pairs: use them with mp", ErrSpec)
+	switch {
+	case s.QP != "mp" && (s.Policy != "" || s.Paper):
+		return fmt.Errorf("%w: path policy and the paper's options belong to multi-path queue pairs: use them with mp", ErrSpec)
+	case s.QP == "mp" && s.LineRate != 0:
+		return fmt.Errorf("%w: the line rate belongs to the rate control of standard queue pairs: use it with rc", ErrSpec)
+	case s.QP != "mp" && (s.LineRate < minLineRate || s.LineRate > maxLineRate):
+		return fmt.Errorf("%w: line rate of %v Gb/s: use %v to %v", ErrSpec,
+			float64(s.LineRate)/1e9, minLineRate/1e9, maxLineRate/1e9)
 	}
 	_, err := s.queuePairOptions()
 	return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/braid-rdma/braid/transport"
 )
 
 func TestSpecDefaults(t *testing.T) {
@@ -58,6 +60,10 @@ func TestSpecCheck(t *testing.T) {
 		{"policy", func(s *Spec) { s.Policy = "luck" }, "path policy"},
 		{"control", func(s *Spec) { s.CC = "luck" }, "congestion control"},
 		{"rc with a policy", func(s *Spec) { s.QP = "rc" }, "use them with mp"},
+		{"mp with a rate control", func(s *Spec) { s.CC = "dcqcn" }, `"dcqcn" is a rate control of RC queue pairs`},
+		{"rc with a window", func(s *Spec) { s.QP, s.Policy, s.LineRate = "rc", "", 1e9 }, `"mp-rdma" is a congestion control of MP queue pairs`},
+		{"mp with a line rate", func(s *Spec) { s.LineRate = 1e9 }, "use it with rc"},
+		{"rc without a rate", func(s *Spec) { s.QP, s.Policy, s.CC, s.LineRate = "rc", "", "dcqcn", 1e6 }, "line rate of 0.001 Gb/s: use 0.1 to 10000"},
 		{"latency of many", func(s *Spec) { s.Metric, s.QPs = Latency, 2 }, "one queue pair"},
 		{"latency both ways", func(s *Spec) { s.Metric, s.Bidirectional = Latency, true }, "bidirectional"},
 		{"latency verified", func(s *Spec) { s.Metric, s.Verify = Latency, true }, "verified"},
@@ -75,15 +81,25 @@ func TestSpecCheck(t *testing.T) {
 	}
 }
 
-func TestMPOptionsByName(t *testing.T) {
-	for _, policy := range Policies() {
-		for _, control := range Controls() {
-			for _, paper := range []bool{false, true} {
-				o, err := MPOptions(policy, control, paper)
-				if err != nil || o.Policy == nil || o.Control == nil || paper != (o.Slots == 64) {
-					t.Errorf("%s, %s, paper %v: %+v, %v", policy, control, paper, o, err)
-				}
+// Every name of the registry can be chosen, for the type that it belongs to.
+func TestSpecTakesEveryName(t *testing.T) {
+	mp := Spec{Op: Write, Metric: Bandwidth}
+	for _, policy := range transport.PathPolicies.Names() {
+		for _, control := range transport.CongestionControls.Names() {
+			s := mp
+			s.Policy, s.CC = strings.ReplaceAll(policy, "-", ""), strings.ToUpper(control)
+			s = s.WithDefaults()
+			o, err := s.queuePairOptions()
+			if err != nil || s.Check() != nil || o.MP.Policy == nil || o.MP.Control == nil || s.Policy != policy || s.CC != control {
+				t.Errorf("%s, %s: %+v, %v", policy, control, s, err)
 			}
+		}
+	}
+	for _, control := range transport.RateControls.Names() {
+		s := Spec{Op: Write, Metric: Bandwidth, QP: "rc", CC: control}.WithDefaults()
+		o, err := s.queuePairOptions()
+		if err != nil || s.Check() != nil || (o.RC.Rate == nil) != (control == "none") {
+			t.Errorf("%s: %+v, %v", control, s, err)
 		}
 	}
 }

@@ -104,7 +104,7 @@ var law = map[string]roomLaw{
 	"experiments": {rooms: libraryRooms},
 
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{
-		"lab", "experiments", "internal/perf", "internal/demo",
+		"lab", "experiments", "internal/perf", "internal/demo", "internal/qlog",
 	})},
 	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments"})},
 	"bench":    {rooms: libraryRooms},
@@ -116,6 +116,9 @@ var law = map[string]roomLaw{
 	// The network in memory is an engine for tests. It is no leaf, so no room
 	// has it in its list, and only test files can import it.
 	"internal/loopnet": engineLaw,
+
+	// The events of queue pairs as a file.
+	"internal/qlog": {rooms: []string{"transport"}},
 
 	// The logic of the command's tools: cmd itself has flags and printing only.
 	"internal/control": {rooms: []string{"cm", "verbs"}},
