@@ -118,6 +118,7 @@ func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
 		m.count.Stale++
 		return Drop
 	}
+	m.traceReceived(now, p)
 	switch p.Opcode {
 	case wire.MPBit | wire.Acknowledge, wire.MPAcknowledgeBatch:
 		if m.state == RTR {
@@ -150,6 +151,18 @@ func isStreamData(o wire.Opcode) bool {
 // it is often the reply that somebody waits for, while an acknowledgement that
 // comes a packet later delays nobody.
 func (m *MP) PollTransmit(now Time, p *Packet) bool {
+	ok := m.pollTransmit(now, p)
+	if m.tracing.on {
+		if ok {
+			m.traceSent(now, p, isStreamData(p.Opcode) && p.MP.ReTx)
+		} else {
+			m.traceIdle(now)
+		}
+	}
+	return ok
+}
+
+func (m *MP) pollTransmit(now Time, p *Packet) bool {
 	m.endIfDue()
 	if !m.led && m.ack.acks.len() > 0 {
 		m.led = true

@@ -122,16 +122,19 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 	if !counted {
 		return false, false
 	}
+	m.traceAcked(now, s.psn(), 1, path)
 	news = m.loss.acked(id, s, path, again)
 	m.settle(now)
 	if repeated {
 		m.count.Spurious++
+		m.traceSpurious(now, s.psn(), path)
 	}
 	if !m.opt.Selective {
 		m.paths.all[path].Acknowledged++ // the paper's sender remembers no packet to count once
 	}
 	if marked {
 		m.paths.all[path].Marked++
+		m.traceMarked(now, s.psn(), path)
 	}
 	m.judgeTimeout(o, s, again)
 	// §3.3.2: an ACK below snd_ool reduces cwnd by one and clocks out nothing.
@@ -173,6 +176,7 @@ func (m *MP) settle(now Time) int {
 		case foundLate:
 			path.Lost--
 			m.count.Lost--
+			m.traceSpurious(now, v.at.psn(), v.path)
 			fallthrough
 		case foundArrived:
 			path.Acknowledged++
@@ -181,9 +185,10 @@ func (m *MP) settle(now Time) int {
 			found++
 			path.Lost++
 			m.count.Lost++
+			m.traceLost(now, Nacked, v.at.psn(), 1, v.path)
 		case foundLosing, foundSilent:
 			if m.paths.losing(now, v.path, v.found == foundSilent, m.rtt.smoothed()) {
-				m.pathRetired(v.path)
+				m.pathRetired(now, v.path)
 			}
 		}
 	}
@@ -205,6 +210,9 @@ func (m *MP) afterAck(now Time, path Path) {
 	// ones return (§3.5).
 	m.timers.disarm(timerBurst)
 	m.armBurst(now)
+	if m.tracing.on {
+		m.traceFlow(now)
+	}
 }
 
 // handleNak takes a negative acknowledgement. It names packet at; the packet
@@ -321,13 +329,15 @@ func (m *MP) pollProbe(now Time, p *Packet) bool {
 
 func (m *MP) buildProbe(now Time, path Path, p *Packet) {
 	m.count.Probes++
+	m.tracePath(now, TraceProbed, path)
 	p.Spans, p.Length, p.Path = p.Spans[:0], 0, path
 	p.BTH = wire.BTH{Opcode: wire.MPProbe, PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: m.out[requests].nxt.psn()}
 	p.MP = wire.MPData{Path: uint16(path), SentAt: now.stamp()}
 }
 
-func (m *MP) pathRetired(p Path) {
+func (m *MP) pathRetired(now Time, p Path) {
 	m.count.PathsRetired++
+	m.tracePath(now, TraceRetired, p)
 	m.raise(EventPathRetired, p)
 	m.armProbe()
 }
@@ -336,6 +346,7 @@ func (m *MP) restorePath(now Time, p Path) {
 	m.paths.restore(now, p)
 	m.loss.forgive(p)
 	m.count.PathsRestored++
+	m.tracePath(now, TraceRestored, p)
 	m.raise(EventPathRestored, p)
 	m.armProbe()
 }

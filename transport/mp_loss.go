@@ -44,6 +44,7 @@ type nackedPacket struct {
 
 // verdict is what became of a transmission, or what that says about its path.
 type verdict struct {
+	at    seq // the packet; 0 where the verdict is on a path
 	found finding
 	path  Path
 }

@@ -89,7 +89,7 @@ func (r *sendRecords) reserve(s seq) {
 
 func (r *selective) inFlight() int { return r.flying }
 
-func (r *selective) report(f finding, p Path) { r.found = append(r.found, verdict{f, p}) }
+func (r *selective) report(f finding, s seq, p Path) { r.found = append(r.found, verdict{s, f, p}) }
 
 func (r *selective) verdicts() []verdict {
 	found := r.found
@@ -138,7 +138,7 @@ func (r *selective) giveUp(st *sendRecords, s seq, rec *record) {
 		if r.paths[rec.path].unheard >= reorderTolerance {
 			f = foundSilent
 		}
-		r.report(f, rec.path)
+		r.report(f, 0, rec.path)
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *selective) judgeLost(st *sendRecords, s seq, rec *record) {
 	r.flying--
 	path := &r.paths[rec.path]
 	path.unheard = min(path.unheard+1, 1<<15)
-	r.report(foundLost, rec.path)
+	r.report(foundLost, s, rec.path)
 }
 
 func (r *selective) acked(id streamID, s seq, p Path, again bool) bool {
@@ -163,7 +163,7 @@ func (r *selective) acked(id streamID, s seq, p Path, again bool) bool {
 	if rec.acked {
 		return false
 	}
-	r.arrived(st, rec)
+	r.arrived(st, s, rec)
 	// Only an acknowledgement of the latest transmission says something about its order.
 	if rec.path == p && rec.again == again {
 		r.evidence(rec)
@@ -172,14 +172,14 @@ func (r *selective) acked(id streamID, s seq, p Path, again bool) bool {
 }
 
 // arrived takes a packet out of flight, or out of the list of losses.
-func (r *selective) arrived(st *sendRecords, rec *record) {
+func (r *selective) arrived(st *sendRecords, s seq, rec *record) {
 	if rec.lost {
 		rec.lost = false
 		st.lost--
-		r.report(foundLate, rec.path)
+		r.report(foundLate, s, rec.path)
 	} else {
 		r.flying--
-		r.report(foundArrived, rec.path)
+		r.report(foundArrived, s, rec.path)
 	}
 	rec.acked = true
 }
@@ -202,7 +202,7 @@ func (r *selective) advanced(id streamID, to seq) {
 		if rec.acked {
 			continue
 		}
-		r.arrived(st, rec)
+		r.arrived(st, st.una, rec)
 		if !rec.again {
 			r.evidence(rec)
 		}
@@ -306,9 +306,9 @@ func (r *selective) sweep(p Path, silence Time) {
 	}
 	switch {
 	case found && silent:
-		r.report(foundSilent, p)
+		r.report(foundSilent, 0, p)
 	case found:
-		r.report(foundLosing, p)
+		r.report(foundLosing, 0, p)
 	}
 }
 

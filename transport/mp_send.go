@@ -108,6 +108,9 @@ func (m *MP) dataPosted(now Time) {
 	if m.loss.inFlight() == 0 && idle > 3*m.rtt.smoothed() {
 		m.gate.control.OnRestart()
 		m.paths.restart()
+		if m.tracing.on {
+			m.traceFlow(now)
+		}
 	}
 	m.releaseAll()
 }
@@ -166,6 +169,7 @@ func (m *MP) nextPath(now Time) Path {
 	p, probe := m.paths.next(now, m.cfg.Rand.IntN)
 	if probe {
 		m.count.Probes++
+		m.tracePath(now, TraceProbed, p)
 	}
 	return p
 }

@@ -169,6 +169,7 @@ func (m *MP) timedOut(now Time, id streamID) {
 		return
 	}
 	m.count.LocalAckTimeoutErr++
+	m.traceTimeout(now, o.una.psn(), m.loss.inFlight())
 	if m.attr.Timeout != 0 && o.retries >= uint16(m.attr.RetryCount) && now-o.since >= m.patience() {
 		m.fail(RetryExcErr)
 		return

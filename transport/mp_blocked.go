@@ -1,0 +1,102 @@
+package transport
+
+// Blocked says why no data packet is sent now.
+func (m *MP) Blocked(now Time) Reason {
+	switch {
+	case m.state == Err:
+		return ReasonClosed
+	case !m.state.sends():
+		return ReasonState
+	case !m.hasData():
+		return ReasonNoWork
+	case m.gate.allowance(m.loss.inFlight()) <= 0:
+		return m.gate.reason(m.loss.inFlight())
+	}
+	if r := m.streamBlocked(now, responses); r == ReasonNone || m.streamHasNew(responses) {
+		return r
+	}
+	return m.streamBlocked(now, requests)
+}
+
+// reason says why the gate is closed.
+func (g *sendGate) reason(inFlight int) Reason {
+	switch {
+	case g.available(inFlight) > 0:
+		return ReasonClock
+	case g.peerWindow > 0 && int(g.peerWindow) <= int(g.control.Window()):
+		return ReasonPeerWindow
+	}
+	return ReasonWindow
+}
+
+// streamBlocked says why a stream sends nothing though the window is open.
+func (m *MP) streamBlocked(now Time, id streamID) Reason {
+	if !m.mayTransmit(id) {
+		return ReasonRNR
+	}
+	o := &m.out[id]
+	if s, ok := m.loss.next(id); ok {
+		return m.resendBlocked(now, id, s)
+	}
+	switch {
+	case !m.streamHasNew(id):
+		return ReasonNoWork
+	case !m.spanOpen(o):
+		return ReasonSpan
+	case o.midMessage():
+		return m.messageBlocked(id, o.nxt)
+	case id == requests:
+		return m.requestBlocked()
+	}
+	return ReasonNone
+}
+
+// resendBlocked says why a lost packet is not sent again.
+func (m *MP) resendBlocked(now Time, id streamID, s seq) Reason {
+	o := &m.out[id]
+	if m.opt.Selective && s >= o.una+seq(m.gate.peerSlots) {
+		return ReasonSpan
+	}
+	if msg := o.find(s); msg.sync && o.una < msg.first && now < m.req.syncHold {
+		return ReasonSynchronise
+	}
+	return m.messageBlocked(id, s)
+}
+
+// messageBlocked says whether a message that has begun waits for its failure.
+func (m *MP) messageBlocked(id streamID, s seq) Reason {
+	if msg := m.out[id].find(s); msg.kind == outRequest {
+		if w := m.sq.byNumber(msg.number); w == nil || anyInvalid(w.Spans) {
+			return ReasonFailure
+		}
+	}
+	return ReasonNone
+}
+
+// requestBlocked says why the next request does not begin.
+func (m *MP) requestBlocked() Reason {
+	w := m.sq.wqes.at(m.sq.started)
+	reads := m.req.awaiting.len()
+	switch {
+	case m.state != RTS:
+		return ReasonState
+	case w.Flags&(Fence|Synchronise) != 0 && reads > 0:
+		return ReasonFence
+	case w.Op.awaitsResponse() && reads >= m.attr.Reads:
+		return ReasonInitiatorDepth
+	case w.Flags&Synchronise != 0 && m.out[requests].outstanding():
+		return ReasonSynchronise
+	}
+	return ReasonNone
+}
+
+// traceIdle tells that nothing is sent, why, and in which state.
+func (m *MP) traceIdle(now Time) {
+	m.traceState(now)
+	m.traceBlocked(now, m.Blocked(now))
+}
+
+// traceFlow tells of the window. Whoever calls it has asked tracing.on.
+func (m *MP) traceFlow(now Time) {
+	m.traceWindow(now, m.gate.control.Window(), int(m.gate.peerWindow), m.loss.inFlight(), m.rtt.smoothed())
+}
