@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// script returns send calls in place of the kernel. Each entry is one call: the error
+// script answers send calls in place of the kernel. Each entry is one call: the error
 // to return, or how many messages to let through to the kernel; 0 and calls beyond the
 // end let everything through.
 type script struct {
@@ -20,7 +20,7 @@ type scriptAnswer struct {
 	limit int
 }
 
-// follow makes the pair's batch obey the returns.
+// follow makes the pair's batch obey the answers.
 func (p *pair) follow(answers ...scriptAnswer) *script {
 	s := &script{answers: answers}
 	p.batch.send = s.send
@@ -191,7 +191,7 @@ func TestTooBigForThePath(t *testing.T) {
 	}
 }
 
-// TestICMPErrorMarksPath sends to a port where nothing listens: the kernel returns with
+// TestICMPErrorMarksPath sends to a port where nothing listens: the kernel answers with
 // ICMP, which the path's statistics must show.
 func TestICMPErrorMarksPath(t *testing.T) {
 	for _, ip := range []netip.Addr{loopback4, loopback6} {
