@@ -26,6 +26,9 @@ func (h *host) place(p *Packet, payload []byte) {
 		extents := h.model.windowExtents
 		switch s.Region {
 		case h.model.window:
+			if h.model.keys.window.ended {
+				h.fail("bytes are placed by a key that has ended")
+			}
 		case h.model.sink:
 			extents = h.model.sinkExtents
 		default:
@@ -103,6 +106,7 @@ func (h *host) checkCompletion(c *Completion) {
 
 // checkEffect checks that a completed operation has happened.
 func (h *host) checkEffect(o *operation) {
+	h.checkKey(o)
 	if o.kind.isAtomic() {
 		if v := nativeUint64(h.model.sink.Bytes[o.target:]); v != o.original {
 			h.fail("%v %d answered %#x, want %#x", o.kind, o.index, v, o.original)
@@ -131,6 +135,7 @@ func (h *host) checkReceived(c *Completion) {
 		return
 	}
 	r := l.recvs[c.ID]
+	r.arrived = true
 	o := r.op
 	want := Completion{ID: c.ID, Op: OpRecv, QPN: c.QPN, Bytes: uint32(o.length), Solicited: o.flags&Solicited != 0}
 	switch o.kind {
@@ -168,10 +173,13 @@ func (h *host) checkTransmit(p *Packet) {
 	if p.DestQP != h.w.sc.attr[h.index].RemoteQPN {
 		h.fail("packet for queue pair %#x", p.DestQP)
 	}
+	h.checkTurns(p)
+	h.checkLeaving(p)
 }
 
 // checkStep checks what must hold after every step (P6: counters conserve).
 func (h *host) checkStep() {
+	h.checkFrozen()
 	if h.mp == nil {
 		return
 	}

@@ -8,7 +8,10 @@ import "encoding/binary"
 type testMemory struct {
 	regions map[uint32]*Region
 	nextKey uint32
-	atomics int // operations run, to prove that none runs twice
+	lax     bool // a planted bug: keys do not end
+	atomics int  // operations run, to prove that none runs twice
+	// invalidated, if set, hears of the keys that the peer has ended.
+	invalidated func(rkey uint32)
 }
 
 func newTestMemory() *testMemory {
@@ -27,6 +30,9 @@ func (m *testMemory) register(pd PD, size int, access Access) *Region {
 }
 
 func (m *testMemory) deregister(r *Region) {
+	if m.lax {
+		return
+	}
 	r.Invalid = true
 	delete(m.regions, r.RKey)
 }
@@ -72,8 +78,25 @@ func (m *testMemory) Invalidate(pd PD, rkey uint32) bool {
 	if r == nil || r.PD != pd {
 		return false
 	}
-	m.deregister(r)
+	// As in package verbs, the key ends and the memory stays registered.
+	if !m.lax {
+		delete(m.regions, rkey)
+		r.RKey = 0
+	}
+	if m.invalidated != nil {
+		m.invalidated(rkey)
+	}
 	return true
+}
+
+// rekey gives a region another remote key, which ends the one that it had.
+func (m *testMemory) rekey(r *Region) {
+	if !m.lax {
+		delete(m.regions, r.RKey)
+	}
+	m.nextKey++
+	r.RKey = m.nextKey
+	m.regions[r.RKey] = r
 }
 
 // span names length bytes of a region from offset on.
