@@ -22,11 +22,17 @@ func (s *scenario) makeDead(r *rand.Rand) {
 	for i := range s.attr {
 		s.attr[i].Timeout, s.attr[i].RetryCount = timeout, retries
 	}
+	s.die(between(r, 1, 2*Millisecond))
+}
+
+// die lets the network die at an instant, and nothing else happen.
+func (s *scenario) die(at Time) {
 	all := make([]int, s.paths)
 	for p := range all {
 		all[p] = p
 	}
-	s.faults = []*fault{{from: between(r, 1, 2*Millisecond), host: -1, paths: all, dead: true}}
+	s.draws[drawDead] = true
+	s.faults = []*fault{{from: at, host: -1, paths: all, dead: true}}
 	s.expected = []Status{RetryExcErr}
 }
 

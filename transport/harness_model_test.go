@@ -6,10 +6,11 @@ import (
 )
 
 // harnessPattern is what all messages are cut from: any two places of it
-// differ, so that a byte in the wrong place shows.
+// differ, so that a byte in the wrong place shows. It is a little longer than
+// the longest message.
 var harnessPattern = func() []byte {
 	r := rand.New(rand.NewPCG(7, 7))
-	b := make([]byte, 1<<18)
+	b := make([]byte, 1<<20+1<<18)
 	for i := range b {
 		b[i] = byte(r.Uint32()) | 1 // never zero: zero is untouched memory
 	}

@@ -40,8 +40,10 @@ type scenario struct {
 	draws       [numDraws]bool          // what harness_draws has drawn
 	gated       float64                 // chance that a post waits for another completion
 	second      *scenario               // a second connection that depends on this one; nil: none
-	only        [2]Op                   // beside: what each host does,
-	most        [2]int                  // and how long it is at most
+	apart       bool                    // the hosts do different things:
+	only        [2]Op                   // what each does,
+	most        [2]int                  // how long it is at most,
+	sizes       [2]int                  // or always; 0: as long as size says
 	invalidates float64                 // chance that a SEND with invalidate ends a key in use
 	interval    float64                 // of a host's interface: ns for each byte; 0: it is never busy
 }

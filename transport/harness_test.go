@@ -146,9 +146,19 @@ func (w *world) open() {
 	}
 }
 
-// run drives the world until all work is done, and answers the first broken
+// run drives the world until all work is done, and returns the first broken
 // promise.
-func (w *world) run() (err error) {
+func (w *world) run() error {
+	return w.guard(func() {
+		w.runUntil(w.finished)
+		for _, c := range w.connections() {
+			c.checkEnd()
+		}
+	})
+}
+
+// guard turns the panic of a check that failed into an error.
+func (w *world) guard(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -158,18 +168,20 @@ func (w *world) run() (err error) {
 			err = fmt.Errorf("at %v, step %d: panic: %v\n%s", w.now, w.steps, r, debug.Stack())
 		}
 	}()
+	f()
+	return nil
+}
+
+// runUntil lets events happen until something is true.
+func (w *world) runUntil(done func() bool) {
 	for _, c := range w.connections() {
 		for _, h := range c.hosts {
 			h.service()
 		}
 	}
-	for !w.finished() {
+	for !done() {
 		w.step()
 	}
-	for _, c := range w.connections() {
-		c.checkEnd()
-	}
-	return nil
 }
 
 // finished says whether every request has completed.

@@ -54,7 +54,7 @@ const maxWait = 4 * packetsPerTurn
 // beside B's own short SENDs.
 func (s *scenario) makeBeside(r *rand.Rand) {
 	s.ops = [2]int{1 + r.IntN(16), 10 + r.IntN(50)}
-	s.only = [2]Op{OpRead, OpSend}
+	s.apart, s.only = true, [2]Op{OpRead, OpSend}
 	s.most = [2]int{min(200_000, 600_000/s.ops[0]), 64}
 	s.depth = oneOf(r, 16, 64)
 	s.plain, s.lateRecvs, s.wrongKey = true, false, 0
@@ -67,14 +67,14 @@ func (s *scenario) makeBeside(r *rand.Rand) {
 
 // kindsOf lists the operations of a host, maxSizeOf bounds their length.
 func (s *scenario) kindsOf(host int) []Op {
-	if s.draws[drawBeside] {
+	if s.apart {
 		return s.only[host : host+1]
 	}
 	return s.kinds
 }
 
 func (s *scenario) maxSizeOf(host int) int {
-	if s.draws[drawBeside] {
+	if s.apart {
 		return s.most[host]
 	}
 	return s.maxSize

@@ -78,7 +78,7 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 	var written []*operation
 	for i := range sc.ops[l.h.index] {
 		o := &operation{index: i, kind: oneOf(l.rng, sc.kindsOf(l.h.index)...), message: -1, readWindow: -1, imm: l.rng.Uint32()}
-		if o.length = sc.size; o.length == 0 {
+		if o.length = max(sc.size, sc.sizes[l.h.index]); o.length == 0 {
 			o.length = l.randomSize(sc.maxSizeOf(l.h.index))
 		}
 		o.source = l.rng.IntN(len(harnessPattern) - o.length)
