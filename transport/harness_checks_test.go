@@ -183,11 +183,7 @@ func (h *host) checkStep() {
 	if h.mp == nil {
 		return
 	}
-	r, ok := h.mp.recover.(*selective)
-	if !ok {
-		return
-	}
-	if c := h.mp.Counters(); c.PacketsSent != c.Acknowledged+c.Lost+uint64(r.flying) || r.flying < 0 {
-		h.fail("sent %d packets, but %d acknowledged, %d lost and %d in flight", c.PacketsSent, c.Acknowledged, c.Lost, r.flying)
+	if err := conserves(h.mp); err != nil {
+		h.fail("%v", err)
 	}
 }

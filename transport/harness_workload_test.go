@@ -81,7 +81,7 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 		if o.length = max(sc.size, sc.sizes[l.h.index]); o.length == 0 {
 			o.length = l.randomSize(sc.maxSizeOf(l.h.index))
 		}
-		o.source = l.rng.IntN(len(harnessPattern) - o.length)
+		o.source = l.rng.IntN(sourceRange(o.length))
 		o.flags = l.randomFlags(o, i == sc.ops[l.h.index]-1)
 		switch {
 		case o.kind == OpWrite || o.kind == OpWriteImm:
@@ -108,6 +108,15 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 		l.ops = append(l.ops, o)
 	}
 	return messages
+}
+
+// sourceRange is how far into the pattern a message may begin. Most stay in its
+// first part, which caches hold.
+func sourceRange(length int) int {
+	if part := 1 << 18; length < part {
+		return part - length
+	}
+	return len(harnessPattern) - length
 }
 
 func (l *workload) planAtomic(o *operation, cells *[atomicCells]uint64) {

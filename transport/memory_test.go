@@ -9,7 +9,9 @@ type testMemory struct {
 	regions map[uint32]*Region
 	nextKey uint32
 	lax     bool // a planted bug: keys do not end
-	atomics int  // operations run, to prove that none runs twice
+	// fallback is a planted bug: what a wrong key opens.
+	fallback *Region
+	atomics  int // operations run, to prove that none runs twice
 	// invalidated, if set, hears of the keys that the peer has ended.
 	invalidated func(rkey uint32)
 }
@@ -43,6 +45,9 @@ func (m *testMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, want 
 		return Span{Region: &Region{}}, true
 	}
 	r := m.regions[rkey]
+	if r == nil && m.fallback != nil {
+		return m.fallback.span(0, int(min(uint64(length), m.fallback.Length))), true
+	}
 	if r == nil || r.Invalid || r.PD != pd || r.Access&want != want || va < r.Base {
 		return Span{}, false
 	}
