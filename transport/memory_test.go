@@ -86,7 +86,6 @@ func (m *testMemory) Invalidate(pd PD, rkey uint32) bool {
 	// As in package verbs, the key ends and the memory stays registered.
 	if !m.lax {
 		delete(m.regions, rkey)
-		r.RKey = 0
 	}
 	if m.invalidated != nil {
 		m.invalidated(rkey)
