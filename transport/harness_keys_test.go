@@ -77,6 +77,34 @@ func (k *offered) named(o *operation) *offer {
 	return &k.window
 }
 
+// harnessMemory is the memory of a host, which hears of keys that the peer ends.
+type harnessMemory struct {
+	*testMemory
+	invalidated func(rkey uint32)
+	lax         bool // a planted bug: neither keys nor regions end
+}
+
+// Invalidate implements Memory.
+func (m *harnessMemory) Invalidate(pd PD, rkey uint32) bool {
+	if r := m.regions[rkey]; !m.lax && !m.testMemory.Invalidate(pd, rkey) || r == nil {
+		return false
+	}
+	m.invalidated(rkey)
+	return true
+}
+
+func (m *harnessMemory) rekey(r *Region) {
+	if !m.lax {
+		m.testMemory.rekey(r)
+	}
+}
+
+func (m *harnessMemory) deregister(r *Region) {
+	if !m.lax {
+		m.testMemory.deregister(r)
+	}
+}
+
 // addKeyEnd writes the end of some memory into the script.
 func (s *scenario) addKeyEnd(r *rand.Rand, how ending) {
 	f := &fault{from: between(r, Microsecond, 4*Millisecond), host: r.IntN(2), ends: keyEnd{how: how, of: oneOf(r, windowTarget, patternTarget, cellsTarget)}}

@@ -130,7 +130,7 @@ func (h *host) connect() {
 }
 
 func newHost(w *world, index int) *host {
-	h := &host{w: w, index: index, name: string(rune('A' + index)), mem: newTestMemory()}
+	h := &host{w: w, index: index, name: string(rune('A' + index)), mem: &harnessMemory{testMemory: newTestMemory()}}
 	cfg := Config{
 		Number: wire.QPN(0x100 + index), PD: 1, SendDepth: w.sc.depth, RecvDepth: 64, MaxSendSGE: 8, MaxRecvSGE: 8, MaxInline: 256,
 		SignalAll: w.sc.signalAll, Memory: h.mem, Rand: rand.New(rand.NewPCG(w.sc.seed, uint64(10+index))), MP: w.sc.mp, RC: w.sc.rcOptions,

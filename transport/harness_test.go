@@ -53,7 +53,7 @@ type host struct {
 	name   string
 	qp     QP
 	mp     *MP // qp, if it is one
-	mem    *testMemory
+	mem    *harnessMemory
 	srq    *ReceiveQueue
 	packet Packet // reused for PollTransmit and HandlePacket
 	work   workload

@@ -21,7 +21,7 @@ var hostileBugs = []struct {
 	plant func(w *hostileWorld)
 }{
 	{"a wrong key opens the memory of another", func(w *hostileWorld) {
-		w.device.memory.fallback = w.clients[0].window
+		w.device.guarded.opens = w.clients[0].window
 	}},
 	{"a packet claims many receives", func(w *hostileWorld) {
 		p := w.device.hostile

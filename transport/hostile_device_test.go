@@ -191,8 +191,9 @@ func (p *port) handle(l *letter) {
 // deviceMemory is the memory table as one queue pair of the device uses it.
 type deviceMemory struct {
 	*testMemory
-	lookups int // since the last packet
-	refused int // lookups that failed
+	lookups int     // since the last packet
+	refused int     // lookups that failed
+	opens   *Region // a planted bug: what a wrong key opens; nil: nothing
 }
 
 func (m *deviceMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool) {
@@ -200,6 +201,9 @@ func (m *deviceMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, wan
 	s, ok := m.testMemory.Resolve(pd, rkey, va, length, want)
 	if !ok {
 		m.refused++
+		if m.opens != nil {
+			return m.opens.span(0, int(min(uint64(length), m.opens.Length))), true
+		}
 	}
 	return s, ok
 }

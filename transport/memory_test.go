@@ -8,12 +8,7 @@ import "encoding/binary"
 type testMemory struct {
 	regions map[uint32]*Region
 	nextKey uint32
-	lax     bool // a planted bug: keys do not end
-	// fallback is a planted bug: what a wrong key opens.
-	fallback *Region
-	atomics  int // operations run, to prove that none runs twice
-	// invalidated, if set, hears of the keys that the peer has ended.
-	invalidated func(rkey uint32)
+	atomics int // operations run, to prove that none runs twice
 }
 
 func newTestMemory() *testMemory {
@@ -32,9 +27,6 @@ func (m *testMemory) register(pd PD, size int, access Access) *Region {
 }
 
 func (m *testMemory) deregister(r *Region) {
-	if m.lax {
-		return
-	}
 	r.Invalid = true
 	delete(m.regions, r.RKey)
 }
@@ -45,9 +37,6 @@ func (m *testMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, want 
 		return Span{Region: &Region{}}, true
 	}
 	r := m.regions[rkey]
-	if r == nil && m.fallback != nil {
-		return m.fallback.span(0, int(min(uint64(length), m.fallback.Length))), true
-	}
 	if r == nil || r.Invalid || r.PD != pd || r.Access&want != want || va < r.Base {
 		return Span{}, false
 	}
@@ -77,27 +66,22 @@ func (m *testMemory) Store(s Span, value uint64) {
 	binary.NativeEndian.PutUint64(s.Bytes(), value)
 }
 
-// Invalidate implements Memory.
+// Invalidate implements Memory: the key ends, the region stays registered.
 func (m *testMemory) Invalidate(pd PD, rkey uint32) bool {
 	r := m.regions[rkey]
 	if r == nil || r.PD != pd {
 		return false
 	}
-	// As in package verbs, the key ends and the memory stays registered.
-	if !m.lax {
-		delete(m.regions, rkey)
-	}
-	if m.invalidated != nil {
-		m.invalidated(rkey)
-	}
+	delete(m.regions, rkey)
 	return true
 }
 
-// rekey gives a region another remote key, which ends the one that it had.
+// ended says whether the remote key of a region is refused.
+func (m *testMemory) ended(r *Region) bool { return m.regions[r.RKey] != r }
+
+// rekey ends the remote key of a region by giving it another.
 func (m *testMemory) rekey(r *Region) {
-	if !m.lax {
-		delete(m.regions, r.RKey)
-	}
+	delete(m.regions, r.RKey)
 	m.nextKey++
 	r.RKey = m.nextKey
 	m.regions[r.RKey] = r

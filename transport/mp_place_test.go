@@ -85,13 +85,13 @@ func TestMPInvalidateWaitsForTheHead(t *testing.T) {
 	inv := peerMessage(OpSendInv, 1, 0, pattern(2, 10))
 	inv[0].IETH.RKey = q.exposed.RKey
 	q.arrive(inv...)
-	if q.exposed.Invalid {
+	if q.mem.ended(q.exposed) {
 		t.Fatal("the key was ended while an earlier WRITE was missing")
 	}
 	q.arrive(write...)
 	got := q.completions()
-	if len(got) != 1 || !got[0].WithInv || got[0].Invalidated != q.exposed.RKey || !q.exposed.Invalid {
-		t.Fatalf("completions %+v, region invalid: %v", got, q.exposed.Invalid)
+	if len(got) != 1 || !got[0].WithInv || got[0].Invalidated != q.exposed.RKey || !q.mem.ended(q.exposed) {
+		t.Fatalf("completions %+v, key ended: %v", got, q.mem.ended(q.exposed))
 	}
 }
 

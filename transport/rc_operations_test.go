@@ -64,8 +64,8 @@ func testOperation(t *testing.T, op Op, mtu, n int) {
 	if c != want {
 		t.Fatalf("receive completed as %+v, want %+v", c, want)
 	}
-	if victim.Invalid != (op == OpSendInv) {
-		t.Fatalf("region invalidated: %v", victim.Invalid)
+	if ended := p.b.mem.ended(victim); ended != (op == OpSendInv) {
+		t.Fatalf("the key of the region has ended: %v", ended)
 	}
 	if p.a.Counters().Retransmitted != 0 {
 		t.Fatal("something was transmitted again on a perfect network")
