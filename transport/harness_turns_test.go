@@ -90,7 +90,8 @@ func (h *host) receivesAtOnce() int {
 }
 
 // checkTurns checks a packet that leaves: long responses let short requests in
-// between. Where packets are lost, what is sent again goes first.
+// between. Where packets are lost, or thought to be, what is sent again goes first
+// and windows are narrow.
 func (h *host) checkTurns(p *Packet) {
 	if !h.w.sc.draws[drawBeside] || h.w.sc.only[h.index] != OpSend {
 		return
@@ -104,7 +105,7 @@ func (h *host) checkTurns(p *Packet) {
 		} else {
 			f.begun = max(f.begun, p.PSN.Sub(h.w.sc.attr[h.index].SendPSN)+1)
 		}
-	case h.work.posted == f.begun || h.qp.State() != RTS || h.w.lossy():
+	case h.work.posted == f.begun || h.qp.State() != RTS || h.w.lossy() || h.qp.Counters().Retransmitted > 0:
 		f.waited = 0
 	case op.IsReadResponse():
 		if f.waited++; f.waited > maxWait {
