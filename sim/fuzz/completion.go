@@ -40,12 +40,14 @@ func (e *end) checkSent(c *verbs.Completion) {
 	}
 	e.checkEffect(o)
 	e.pump()
+	e.w.openGates(e.host)
 }
 
 // checkFailed checks that a failure is one that the faults explain: the retries
 // run out, and everything behind is flushed.
 func (e *end) checkFailed(o *operation, c *verbs.Completion) {
 	o.failed = true
+	defer e.w.openAllGates()
 	want := transport.WRFlushErr
 	if !e.failed {
 		e.failed = true
@@ -122,6 +124,7 @@ func (e *end) checkReceived(c *verbs.Completion) {
 	}
 	e.checkMessage(e.recvs[index], c)
 	e.w.later(e.host, e.lately, e.postReceive)
+	e.w.openGates(e.host)
 }
 
 // checkMessage checks the completion of a message of the peer that has come.
