@@ -138,8 +138,9 @@ func (b *base) flush(status Status) {
 		b.complete(Completion{ID: w.ID, Status: s, Op: w.Op})
 	}
 	for b.rq.own.wqes.len() > 0 {
-		w := b.rq.own.wqes.pop()
-		b.complete(Completion{ID: w.id, Status: WRFlushErr, Op: OpRecv})
+		if w := b.rq.consume(); b.rq.posted(w) {
+			b.complete(Completion{ID: w.id, Status: WRFlushErr, Op: OpRecv})
+		}
 	}
 	if b.cfg.Recv != nil {
 		b.raise(EventQPLastWQEReached, 0)
@@ -150,7 +151,7 @@ func (b *base) flush(status Status) {
 func (b *base) reset() {
 	b.sq.wqes.clear()
 	b.sq.started = 0
-	b.rq.own.wqes.clear()
+	b.rq.clear()
 	b.done.clear()
 	b.attr = Attr{}
 	b.state = Reset

@@ -9,7 +9,8 @@ type Counters struct {
 	NaksSent, NaksReceived       uint64
 	Retransmitted                uint64 // packets sent again, for whatever reason
 	Acknowledged                 uint64 // transmissions known to have arrived (MP)
-	Lost                         uint64 // transmissions declared lost (MP)
+	Lost                         uint64 // transmissions taken for lost (MP)
+	Spurious                     uint64 // of packets sent again, transmissions that were not needed: the packet had arrived (MP)
 	EarlyRetransmits             uint64 // tail packets sent again before a timeout (MP)
 	OutOfSequence                uint64 // packets that arrived ahead of the expected one and were refused
 	PacketSeqErr                 uint64 // sequence NAKs received

@@ -8,9 +8,8 @@ import (
 // MP gives an application what RC gives it. The programs here are run over both,
 // and RC is the measure.
 
-// asPrograms runs a program over RC and over MP with both sets of options. MP is
-// left out where the draw that stands for the program is a known fault.
-func asPrograms(t *testing.T, d draw, run func(t *testing.T, sc *scenario)) {
+// asPrograms runs a program over RC and over MP with both sets of options.
+func asPrograms(t *testing.T, run func(t *testing.T, sc *scenario)) {
 	t.Helper()
 	base := func() *scenario { return bulk(0, 0) }
 	for _, kind := range []struct {
@@ -18,9 +17,6 @@ func asPrograms(t *testing.T, d draw, run func(t *testing.T, sc *scenario)) {
 		*scenario
 	}{{"RC", base().asRC()}, {"MP", base()}, {"MP_paper", base().asPaper()}} {
 		t.Run(kind.name, func(t *testing.T) {
-			if !kind.survives(d) {
-				t.Skipf("known fault: %s", mpKnownFaults[d])
-			}
 			run(t, kind.scenario)
 		})
 	}
@@ -29,7 +25,7 @@ func asPrograms(t *testing.T, d draw, run func(t *testing.T, sc *scenario)) {
 // TestResponsesDoNotWaitForReceives: B has one receive, A sends twice, B READs
 // from A and posts its next receive when the READ is done.
 func TestResponsesDoNotWaitForReceives(t *testing.T) {
-	asPrograms(t, drawGates, func(t *testing.T, sc *scenario) {
+	asPrograms(t, func(t *testing.T, sc *scenario) {
 		sc.apart, sc.only, sc.ops, sc.size = true, [2]Op{OpSend, OpRead}, [2]int{2, 1}, 64
 		for seed := range uint64(20) {
 			sc.seed = seed
@@ -106,7 +102,7 @@ func TestRequestsBesideResponses(t *testing.T) {
 	}
 	rc := sendBesideReads(t, sized(bulk(0, 0).asRC()))
 	t.Logf("RC: %d SENDs in %d µs, median %d µs, longest %d µs", rc.done, rc.took/Microsecond, rc.median()/Microsecond, rc.longest()/Microsecond)
-	asPrograms(t, drawBeside, func(t *testing.T, sc *scenario) {
+	asPrograms(t, func(t *testing.T, sc *scenario) {
 		got := sendBesideReads(t, sized(sc))
 		t.Logf("%d SENDs in %d µs, median %d µs, longest %d µs", got.done, got.took/Microsecond, got.median()/Microsecond, got.longest()/Microsecond)
 		if 2*got.done < rc.done {
@@ -121,7 +117,7 @@ func TestRequestsBesideResponses(t *testing.T) {
 // TestAckTimeoutMeansTheSame: how long a request of a peer that fell silent takes
 // to fail is what the attribute says, for every kind of queue pair.
 func TestAckTimeoutMeansTheSame(t *testing.T) {
-	asPrograms(t, drawDead, func(t *testing.T, sc *scenario) {
+	asPrograms(t, func(t *testing.T, sc *scenario) {
 		for _, timeout := range []uint8{13, 14, 16, 18, 20} {
 			for _, retries := range []uint8{1, 7} {
 				sc.ops, sc.size, sc.patience = [2]int{4, 0}, 100, 1000*Second

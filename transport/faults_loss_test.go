@@ -99,31 +99,42 @@ func testTailLoss(t *testing.T) {
 	}
 }
 
-// testRetransmissionsLost: everything is lost until n timeouts have passed. Up
-// to the retry count that is survived, and beyond it fails exactly once.
+// testRetransmissionsLost: everything is lost until n acknowledgement timeouts
+// have passed. Up to the retry count that is survived, and beyond it fails exactly
+// once, at the same time whatever the kind of queue pair.
 func testRetransmissionsLost(t *testing.T) {
 	for _, rc := range []bool{false, true} {
-		for _, n := range []uint64{0, 1, 3, 7, 8} {
+		for _, n := range []Time{0, 1, 3, 7, 9} {
 			sc := bulk(2, 4096)
 			if rc {
 				sc.asRC()
 			}
-			if n == 8 {
+			if n == 9 {
 				sc.expected = []Status{RetryExcErr}
 			}
+			timeout := sc.attr[0].ackTimeout()
+			started, failedAt := Time(0), Time(0)
 			w := mustRun(t, sc, func(w *world) {
 				w.filter = func(from *host, p *Packet) int {
-					if from.index == 0 && from.qp.Counters().LocalAckTimeoutErr < n {
+					if started == 0 {
+						started = w.now
+					}
+					if from.index == 0 && w.now < started+n*timeout {
 						return 0
 					}
 					return 1
 				}
+				w.onStep = func(w *world) {
+					if failedAt == 0 && w.hosts[0].qp.State() == Err {
+						failedAt = w.now
+					}
+				}
 			})
-			if got := w.hosts[0].qp.Counters().LocalAckTimeoutErr; got != n {
-				t.Errorf("rc %v: %d timeouts, want %d", rc, got, n)
-			}
-			if failed := w.hosts[0].failed; failed != (n == 8) {
+			if failed := w.hosts[0].failed; failed != (n == 9) {
 				t.Errorf("rc %v: after %d timeouts failed: %v", rc, n, failed)
+			}
+			if after := failedAt - started; n == 9 && (after < 8*timeout || after > 8*timeout+timeout/2) {
+				t.Errorf("rc %v: failed after %v, want eight times %v", rc, after, timeout)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func holdBack(w *world, n, overtakers int) func(*host, *Packet) int {
 	var held *Packet
 	var sent int
 	return func(from *host, p *Packet) int {
-		if from.index != 0 || isAnswer(p.Opcode) {
+		if from.index != 0 || !isStreamData(p.Opcode) {
 			return 1
 		}
 		sent++
@@ -80,7 +80,7 @@ func testSlowPath(t *testing.T) {
 		w := mustRun(t, sc, func(w *world) {
 			highest, arrived := seq(0), uint64(0)
 			w.onStep = func(w *world) {
-				in, c := &w.hosts[1].mp.in, w.hosts[1].qp.Counters()
+				in, c := &w.hosts[1].mp.in[requests], w.hosts[1].qp.Counters()
 				if c.PacketsReceived == arrived {
 					return
 				}

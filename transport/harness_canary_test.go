@@ -186,7 +186,7 @@ var plantedBugs = []*plantedBug{
 	{
 		name: "packets are sent and not counted", mp: true,
 		sent: func(c *canary, p *Packet) {
-			if !isAnswer(p.Opcode) {
+			if isStreamData(p.Opcode) {
 				c.Counters().PacketsSent--
 			}
 		},

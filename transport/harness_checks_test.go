@@ -8,17 +8,19 @@ func (h *host) receive(c *parcel) {
 	p := &h.packet
 	p.Headers, p.Path, p.Marked, p.Length = c.headers, c.path, c.marked, len(c.payload)
 	p.Spans = p.Spans[:0]
+	// A packet may fill the gap before a SEND that ends its own key.
+	ended := h.model.keys.window.ended
 	verdict := h.qp.HandlePacket(h.w.now, p)
 	if h.w.trace != nil {
 		h.w.logf("%s <- %s %v", h.name, describePacket(p), [...]string{"drop", "done", "place"}[verdict])
 	}
 	if verdict == Place {
-		h.place(p, c.payload)
+		h.place(p, c.payload, ended)
 	}
 }
 
 // place copies a payload (P1: no byte outside its target, none twice).
-func (h *host) place(p *Packet, payload []byte) {
+func (h *host) place(p *Packet, payload []byte, ended bool) {
 	if n := totalLength(p.Spans); n != uint64(len(payload)) {
 		h.fail("%d bytes of payload for spans of %d", len(payload), n)
 	}
@@ -26,7 +28,7 @@ func (h *host) place(p *Packet, payload []byte) {
 		extents := h.model.windowExtents
 		switch s.Region {
 		case h.model.window:
-			if h.model.keys.window.ended {
+			if ended {
 				h.fail("bytes are placed by a key that has ended")
 			}
 		case h.model.sink:

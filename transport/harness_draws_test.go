@@ -32,12 +32,8 @@ func (d draw) String() string { return drawNames[d] }
 // see them fail. Remove an entry when its cause is fixed.
 var (
 	mpKnownFaults = map[draw]string{
-		drawGates:      "a response waits behind a SEND that found no receive",
-		drawSecond:     "a response waits behind a SEND that found no receive",
-		drawBeside:     "responses go before requests",
-		drawRekey:      "a READ response that has begun goes on",
-		drawInvalidate: "a READ response that has begun goes on",
-		drawDead:       "the ACK timeout only caps the retransmission timeout",
+		drawGates:  "packets that found no receive are sent again at the pace of RNR NAKs, faster than the link carries them",
+		drawSecond: "packets that found no receive are sent again at the pace of RNR NAKs, faster than the link carries them",
 	}
 	rcKnownFaults = map[draw]string{
 		drawPaced:      "turns begin anew whenever the rate holds a packet back, so requests never get theirs",

@@ -20,18 +20,18 @@ const (
 	cellsTarget
 )
 
-// ending is a way in which the use of memory ends.
-type ending uint8
+// keyEnding is a way in which the use of memory ends.
+type keyEnding uint8
 
 const (
-	nothingEnds ending = iota
+	nothingEnds keyEnding = iota
 	rekeys
 	deregisters
 )
 
 // keyEnd is a fault of the script: the owner ends the use of its memory.
 type keyEnd struct {
-	how   ending
+	how   keyEnding
 	of    target
 	after int // packets of READ responses that the owner has sent by then; 0: it goes by time
 }
@@ -106,7 +106,7 @@ func (m *harnessMemory) deregister(r *Region) {
 }
 
 // addKeyEnd writes the end of some memory into the script.
-func (s *scenario) addKeyEnd(r *rand.Rand, how ending) {
+func (s *scenario) addKeyEnd(r *rand.Rand, how keyEnding) {
 	f := &fault{from: between(r, Microsecond, 4*Millisecond), host: r.IntN(2), ends: keyEnd{how: how, of: oneOf(r, windowTarget, patternTarget, cellsTarget)}}
 	f.until = f.from
 	if chance(r, 0.6) {

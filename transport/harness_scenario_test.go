@@ -101,6 +101,9 @@ func plainScenario(seed uint64) *scenario {
 	s.paths = oneOf(r, 1, 2, 4, 4, 8, 16)
 	if s.rc {
 		s.paths = 1
+	} else {
+		// MP claims shared receives as messages arrive; the model pairs them in order.
+		s.shared = false
 	}
 	s.mp = randomOptions(r)
 	if chance(r, 0.2) {

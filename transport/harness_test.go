@@ -336,8 +336,8 @@ func (h *host) service() {
 func (h *host) describe() string {
 	c := h.qp.Counters()
 	s := fmt.Sprintf("%s %v %s, timer %v, sent %d again %d timeouts %d", h.name, h.qp.State(), h.work.describe(), h.qp.Timeout(), c.PacketsSent, c.Retransmitted, c.LocalAckTimeoutErr)
-	if h.mp != nil && h.mp.recover != nil {
-		s += fmt.Sprintf(" una %d nxt %d end %d inflight %d window %d released %d", h.mp.out.una, h.mp.out.nxt, h.mp.out.end, h.mp.recover.inflight(), h.mp.window(), h.mp.released)
+	if h.mp != nil && h.mp.loss != nil {
+		s += fmt.Sprintf(" una %d nxt %d end %d inflight %d window %d released %d", h.mp.out[requests].una, h.mp.out[requests].nxt, h.mp.out[requests].end, h.mp.loss.inFlight(), h.mp.gate.window(), h.mp.gate.released)
 	}
 	return s
 }

@@ -191,16 +191,18 @@ func (p *port) handle(l *letter) {
 // deviceMemory is the memory table as one queue pair of the device uses it.
 type deviceMemory struct {
 	*testMemory
-	lookups int     // since the last packet
-	refused int     // lookups that failed
-	opens   *Region // a planted bug: what a wrong key opens; nil: nothing
+	lookups int             // since the last packet
+	wrong   map[uint32]bool // keys that do not exist and were tried
+	opens   *Region         // a planted bug: what a wrong key opens; nil: nothing
 }
 
 func (m *deviceMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool) {
 	m.lookups++
 	s, ok := m.testMemory.Resolve(pd, rkey, va, length, want)
 	if !ok {
-		m.refused++
+		if m.regions[rkey] == nil {
+			m.wrong[rkey] = true
+		}
 		if m.opens != nil {
 			return m.opens.span(0, int(min(uint64(length), m.opens.Length))), true
 		}
@@ -306,10 +308,10 @@ func (d *device) handle(l *letter) {
 		l.to.handle(l)
 		return
 	}
-	before := senderStateOf(l.to.qp)
+	before := ackStateOf(l.to.qp)
 	d.guarded.lookups = 0
 	l.to.handle(l)
-	if after := senderStateOf(l.to.qp); l.stale && l.to.qp.State() == RTS && after != before {
+	if after := ackStateOf(l.to.qp); l.stale && l.to.qp.State() == RTS && after != before {
 		d.w.fail("an old acknowledgement changed %+v to %+v", before, after)
 	}
 	d.checkHostile()
@@ -317,16 +319,16 @@ func (d *device) handle(l *letter) {
 
 // Bounds of what a hostile peer may have of a device.
 const (
-	maxWrongKeys    = 64              // before its connection ends
-	maxHeldState    = 1 << 12         // entries of all queues of its queue pair
-	maxHeldReceives = sharedSlots / 2 // of the shared queue
-	maxLookups      = 4               // in the memory table, for one packet
+	mostWrongKeys   = 64                // before its connection ends
+	maxHeldState    = 7000              // entries of all queues of its queue pair
+	maxHeldReceives = sharedSlots/2 + 1 // of the shared queue: half, and the one that its next message needs
+	maxLookups      = 4                 // in the memory table, for one packet
 )
 
 // checkHostile checks that the liar has no more of the device than its share.
 func (d *device) checkHostile() {
 	qp := d.hostile.qp
-	if n := d.guarded.refused; n > maxWrongKeys {
+	if n := len(d.guarded.wrong); n > mostWrongKeys {
 		d.w.fail("%d wrong keys were tried, and the connection is in %v", n, qp.State())
 	}
 	if n := d.guarded.lookups; n > maxLookups {

@@ -19,13 +19,15 @@ type liar struct {
 	truth    float64 // how often it acknowledges what it received
 	withhold bool    // the first packet of its stream never comes
 
-	psn   wire.PSN // of its next request
-	msn   uint32
-	heard wire.PSN // the next packet of the device that it expects
-	acked wire.PSN // up to where it has acknowledged truly
-	read  *letter  // its last READ
-	log   []*letter
-	told  int
+	psn    wire.PSN // of its next request
+	msn    uint32
+	heard  wire.PSN   // the next packet of the device that it expects
+	sacked []wire.PSN // that it has acknowledged truly, not long ago
+	taken  wire.PSN   // the next packet of a response that it expects
+	first  wire.PSN   // of its own packets
+	read   *letter    // its last READ
+	log    []*letter
+	told   int
 }
 
 // lie is a kind of packet that a liar sends.
@@ -60,21 +62,40 @@ func (l *liar) send(x *letter) {
 // its connection would not live long otherwise.
 func (l *liar) receive(x *letter) {
 	op := x.headers.Opcode.Base()
-	if isAnswer(x.headers.Opcode) || op == wire.Acknowledge || op == wire.CNP {
+	if op == wire.Acknowledge || op == wire.CNP || !l.rc && !isStreamData(x.headers.Opcode) {
 		return
 	}
-	if !l.rc || op.IsRequest() {
-		if x.headers.PSN == l.heard {
-			l.heard = l.heard.Add(1)
-		}
+	if streamOf(op) == responses {
+		l.receiveResponse(x)
+		return
+	}
+	if x.headers.PSN == l.heard {
+		l.heard = l.heard.Add(1)
 	}
 	if !chance(l.rng, l.truth) {
 		return
 	}
-	l.acked = l.heard
+	if l.sacked = append(l.sacked, x.headers.PSN); len(l.sacked) > 32 {
+		l.sacked = l.sacked[1:]
+	}
 	a := l.packet(wire.Acknowledge, l.heard.Add(-1))
 	a.headers.AETH.Syndrome = wire.AckSyndrome(wire.NoCredit)
 	a.headers.Ack = wire.MPAck{Path: x.headers.MP.Path, SACK: x.headers.PSN, AACK: l.heard, SentAt: x.headers.MP.SentAt}
+	l.send(a)
+}
+
+// receiveResponse takes a packet that the device sends because the liar asked for
+// it. Over MP responses are a stream of their own.
+func (l *liar) receiveResponse(x *letter) {
+	if x.headers.PSN == l.taken {
+		l.taken = l.taken.Add(1)
+	}
+	if l.rc || !chance(l.rng, l.truth) {
+		return
+	}
+	a := l.packet(wire.Acknowledge, l.taken.Add(-1))
+	a.headers.AETH.Syndrome = wire.AckSyndrome(wire.NoCredit)
+	a.headers.Ack = wire.MPAck{Responses: true, Path: x.headers.MP.Path, SACK: x.headers.PSN, AACK: l.taken, SentAt: x.headers.MP.SentAt}
 	l.send(a)
 }
 
@@ -129,7 +150,7 @@ func (l *liar) ack(psn, upto wire.PSN, y wire.Syndrome) *letter {
 	x.headers.AETH.Syndrome = y
 	x.headers.Ack = wire.MPAck{
 		Path: uint16(l.rng.IntN(hostilePaths)), SACK: psn, AACK: upto, SentAt: l.w.now.stamp() - uint32(l.rng.IntN(1000000)),
-		Window: uint16(l.rng.IntN(3)), ECE: chance(l.rng, 0.5), ReTx: chance(l.rng, 0.2),
+		Window: uint16(l.rng.IntN(3)), ECE: chance(l.rng, 0.5), ReTx: chance(l.rng, 0.2), Responses: chance(l.rng, 0.3),
 	}
 	return x
 }
@@ -145,13 +166,14 @@ var lies = []*lie{
 		return l.ack(l.heard, l.heard.Add(1), positive)
 	}},
 	{"repeats old acknowledgements", true, true, func(l *liar) *letter {
-		back := 1 + l.rng.IntN(32)
-		if l.acked.Sub(l.w.device.hostile.qp.Attr().SendPSN) < back+1 {
+		if len(l.sacked) == 0 {
 			return nil
 		}
-		psn := l.acked.Add(-1 - back)
+		psn := oneOf(l.rng, l.sacked...)
 		x := l.ack(psn, psn.Add(1), positive)
-		x.stale = true
+		x.headers.Ack.Responses = false
+		// A liar that tells nothing else has acknowledged each transmission once.
+		x.stale = l.truth == 1 && len(l.lies) == 1
 		return x
 	}},
 	{"tries remote keys", true, true, func(l *liar) *letter {
@@ -220,7 +242,7 @@ var lies = []*lie{
 		base := l.heard.Add(l.rng.IntN(200) - 100)
 		x.headers.Batch = wire.MPAckBatch{
 			Path: uint16(l.rng.IntN(8)), Base: base, AACK: base.Add(l.rng.IntN(100) - 50), SentAt: l.rng.Uint32(),
-			Window: uint16(l.rng.IntN(3)), Received: l.rng.Uint64() | 1,
+			Window: uint16(l.rng.IntN(3)), Received: l.rng.Uint64() | 1, Responses: chance(l.rng, 0.3),
 		}
 		x.headers.Batch.Marked = l.rng.Uint64() & x.headers.Batch.Received
 		x.headers.Batch.ReTx = l.rng.Uint64() & x.headers.Batch.Received
@@ -230,7 +252,7 @@ var lies = []*lie{
 		op := oneOf(l.rng, wire.ReadResponseFirst, wire.ReadResponseMiddle, wire.ReadResponseLast, wire.ReadResponseOnly, wire.AtomicAcknowledge)
 		psn := l.recent()
 		if !l.rc {
-			psn = l.psn.Add(l.rng.IntN(l.slots))
+			psn = l.first.Add(l.rng.IntN(l.slots))
 		}
 		x := l.packet(op, psn)
 		x.headers.AETH.Syndrome = positive

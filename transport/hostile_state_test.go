@@ -20,8 +20,11 @@ func heldState(qp QP) int {
 	case *RC:
 		return heldByBase(&q.base) + cap(q.resp.answers.items) + len(q.resp.served.ring)
 	case *MP:
-		n := heldByBase(&q.base) + len(q.ack.acks.items) + len(q.ack.echoes.items) + len(q.in.tails.items)
-		return n + len(q.out.messages.items) + len(q.out.responses.items) + len(q.out.awaiting.items)
+		n := heldByBase(&q.base) + len(q.ack.acks.items) + len(q.ack.probes.items) + len(q.resp.waiting.items)
+		for id := range numStreams {
+			n += len(q.in[id].tails.items) + len(q.out[id].messages.items)
+		}
+		return n
 	}
 	return 0
 }
@@ -35,9 +38,9 @@ func heldByBase(b *base) int {
 func heldReceives(qp QP) int {
 	switch q := unwrapped(qp).(type) {
 	case *RC:
-		return q.rq.own.wqes.len()
+		return q.rq.own.wqes.len() - q.rq.holes
 	case *MP:
-		return q.rq.own.wqes.len()
+		return q.rq.own.wqes.len() - q.rq.holes
 	}
 	return 0
 }
@@ -55,7 +58,7 @@ func claimReceives(qp QP, n int) {
 // conserves says whether the books of a queue pair that keeps a record of every
 // transmission are balanced (P6).
 func conserves(m *MP) error {
-	r, ok := m.recover.(*selective)
+	r, ok := m.loss.(*selective)
 	if !ok {
 		return nil
 	}
@@ -65,18 +68,18 @@ func conserves(m *MP) error {
 	return nil
 }
 
-// senderState is what an acknowledgement may change.
-type senderState struct {
+// ackState is what an acknowledgement may change.
+type ackState struct {
 	flow Flow
-	una  uint64
+	una  [2]uint64
 }
 
-func senderStateOf(qp QP) senderState {
+func ackStateOf(qp QP) ackState {
 	switch q := unwrapped(qp).(type) {
 	case *RC:
-		return senderState{una: uint64(q.req.una)}
+		return ackState{una: [2]uint64{uint64(q.req.una)}}
 	case *MP:
-		return senderState{flow: q.Flow(), una: uint64(q.out.una)}
+		return ackState{flow: q.Flow(), una: [2]uint64{uint64(q.out[requests].una), uint64(q.out[responses].una)}}
 	}
-	return senderState{}
+	return ackState{}
 }

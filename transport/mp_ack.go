@@ -6,175 +6,344 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// handleAck takes an acknowledgement of one packet or of a batch.
-func (m *MP) handleAck(now Time, p *Packet) Verdict {
-	head := p.Ack
-	var batch *wire.MPAckBatch
+// ackHead is what acknowledgements of one packet and of a batch have in common.
+type ackHead struct {
+	stream       streamID
+	path         Path
+	sacked       seq // the packet, or the lowest of the batch
+	cumulative   seq // everything before it has arrived
+	sentAt       uint32
+	window       uint16
+	acknowledges bool // it is no refusal
+}
+
+// ackHeadOf reads an acknowledgement. An acknowledgement of what was never sent is
+// somebody else's, or forged, and a batch never refuses: then ok is false.
+func (m *MP) ackHeadOf(p *Packet) (h ackHead, ok bool) {
+	a := p.Ack
 	if p.Opcode == wire.MPAcknowledgeBatch {
-		batch = &p.Batch
-		head = wire.MPAck{Path: batch.Path, SACK: batch.Base, AACK: batch.AACK, SentAt: batch.SentAt, Window: batch.Window}
+		b := &p.Batch
+		a = wire.MPAck{Responses: b.Responses, Path: b.Path, SACK: b.Base, AACK: b.AACK, SentAt: b.SentAt, Window: b.Window}
 	}
-	cumulative := extend(head.AACK, m.out.una)
-	sacked := extend(head.SACK, m.out.una)
-	// An acknowledgement of what was never sent is somebody else's, or forged.
-	if cumulative > m.out.nxt || sacked >= m.out.nxt || int(head.Path) >= len(m.paths) {
+	h = ackHead{path: Path(a.Path), sentAt: a.SentAt, window: a.Window, acknowledges: p.AETH.Syndrome.IsAck()}
+	if a.Responses {
+		h.stream = responses
+	}
+	o := &m.out[h.stream]
+	h.sacked, h.cumulative = extend(a.SACK, o.una), extend(a.AACK, o.una)
+	ok = h.cumulative <= o.nxt && h.sacked < o.nxt && m.paths.has(uint16(h.path))
+	return h, ok && (h.acknowledges || p.Opcode != wire.MPAcknowledgeBatch)
+}
+
+// handleAck takes an acknowledgement of one packet or of a batch. One that
+// names no transmission which is still unacknowledged, and moves snd_una no
+// further, is old, a copy or forged: it changes nothing.
+func (m *MP) handleAck(now Time, p *Packet) Verdict {
+	h, ok := m.ackHeadOf(p)
+	if !ok {
 		m.count.Stale++
 		return Drop
 	}
-	m.count.AcksReceived++
-	m.lastAck = now
-	if head.Window > 0 {
-		m.peerWindow = head.Window
+	if !h.acknowledges {
+		return m.handleNak(now, p, h)
 	}
-	if p.AETH.Syndrome.IsAck() {
-		m.sample(now, head)
-		if batch != nil {
-			m.ackBatch(now, sacked, batch)
-		} else {
-			m.ackOne(now, sacked, head)
-		}
+	m.takeWindow(h)
+	if m.out[h.stream].unacked.has(h.sacked) {
+		m.sample(now, h)
 	}
-	m.moveUna(now, cumulative)
-	m.afterAck(now, Path(head.Path))
-	if !p.AETH.Syndrome.IsAck() {
-		m.handleNak(now, p, extend(p.PSN, m.out.una), sacked)
+	var news, counted bool
+	if p.Opcode == wire.MPAcknowledgeBatch {
+		news, counted = m.ackBatch(now, h, &p.Batch)
+	} else {
+		news, counted = m.ackPacket(now, h.stream, h.sacked, h.path, p.Ack.ECE, p.Ack.ReTx)
 	}
+	moved := m.acknowledged(now, h.stream, h.cumulative)
+	if !counted && !moved {
+		m.count.Stale++
+		return Drop
+	}
+	m.acceptAck(now)
+	if news || moved {
+		m.progress(now, h.stream)
+	}
+	m.afterAck(now, h.path)
 	return Done
 }
 
+// acceptAck notes an acknowledgement or refusal that is believed.
+func (m *MP) acceptAck(now Time) {
+	m.count.AcksReceived++
+	m.lastAck = now
+	m.heardFrom(now)
+}
+
+// takeWindow takes the window that the peer advertises, if the acknowledgement
+// is no copy, nor older than one that came before: those know an old window.
+func (m *MP) takeWindow(h ackHead) {
+	o := &m.out[h.stream]
+	if h.window > 0 && (h.cumulative > o.una || h.cumulative == o.una && o.unacked.has(h.sacked)) {
+		m.gate.peerWindow = h.window
+	}
+}
+
 // sample measures the round trip by the echoed send time.
-func (m *MP) sample(now Time, a wire.MPAck) {
-	rtt := now.sinceStamp(a.SentAt)
+func (m *MP) sample(now Time, h ackHead) {
+	rtt := now.sinceStamp(h.sentAt)
 	if rtt > 4*Second {
 		return // a stamp from the future, or long stale
 	}
 	m.rtt.sample(rtt)
-	path := &m.paths[a.Path]
-	smoothed := Time(path.srtt)
-	if smoothed == 0 {
-		smoothed = rtt
-	}
-	path.srtt = uint32(smoothed + (rtt-smoothed)/8)
+	m.paths.sample(h.path, rtt)
 }
 
-func (m *MP) ackOne(now Time, s seq, a wire.MPAck) {
-	m.count1(now, s, Path(a.Path), a.ECE, a.ReTx)
-}
-
-// ackBatch takes the packets of one path that a batch acknowledges, in PSN order.
-func (m *MP) ackBatch(now Time, base seq, b *wire.MPAckBatch) {
+// ackBatch takes the packets of one path that a batch acknowledges, in PSN
+// order. It returns whether any was news, and whether any counted.
+func (m *MP) ackBatch(now Time, h ackHead, b *wire.MPAckBatch) (news, counted bool) {
 	for left := b.Received; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
-		if base+seq(i) >= m.out.nxt {
-			m.count.Stale++
-			return
+		s := h.sacked + seq(i)
+		if s >= m.out[h.stream].nxt {
+			m.count.Stale++ // of what was never sent nothing can have arrived
+			break
 		}
 		bit := uint64(1) << i
-		m.count1(now, base+seq(i), Path(b.Path), b.Marked&bit != 0, b.ReTx&bit != 0)
+		isNews, counts := m.ackPacket(now, h.stream, s, h.path, b.Marked&bit != 0, b.ReTx&bit != 0)
+		news, counted = news || isNews, counted || counts
 	}
+	return news, counted
 }
 
-// count1 takes the acknowledgement of one packet: loss recovery, congestion
-// control, path selection, and the packets that it releases, in this order.
-func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
-	if m.recover.sacked(s, path, again) {
-		m.progressed = true
+// ackPacket takes the acknowledgement of one packet: loss recovery, congestion
+// control, path selection, and the packets that it releases, in this order. It
+// returns whether it was news, and whether it counted at all.
+func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bool) (news, counted bool) {
+	o := &m.out[id]
+	counted, repeated := o.unacked.take(s)
+	if !counted {
+		return false, false
+	}
+	news = m.loss.acked(id, s, path, again)
+	m.settle(now)
+	if repeated {
+		m.count.Spurious++
 	}
 	if !m.opt.Selective {
-		m.paths[path].Acknowledged++ // the paper's sender remembers no packet to count once
+		m.paths.all[path].Acknowledged++ // the paper's sender remembers no packet to count once
 	}
 	if marked {
-		m.paths[path].Marked++
+		m.paths.all[path].Marked++
 	}
-	m.judgeTimeout(s, again)
+	m.judgeTimeout(o, s, again)
 	// §3.3.2: an ACK below snd_ool reduces cwnd by one and clocks out nothing.
 	// A retransmitted packet has an old PSN whatever its path, and is exempt.
-	if m.opt.Delta > 0 && !again && s+seq(m.opt.Delta) < m.sndOOH {
-		m.control.OnSlowAck()
-		m.policy.Feedback(path, Slow, 0)
-		return
+	if m.opt.Delta > 0 && !again && s+seq(m.opt.Delta) < o.ooh {
+		m.gate.control.OnSlowAck()
+		m.paths.policy.Feedback(path, Slow, 0)
+		return news, true
 	}
-	m.sndOOH = max(m.sndOOH, s)
-	m.control.OnAck(now, marked, m.rtt.smoothed(), m.attr.MTU)
+	o.ooh = max(o.ooh, s)
+	m.gate.control.OnAck(now, marked, m.rtt.smoothed(), m.attr.MTU)
 	signal := Good
 	if marked {
 		signal = Marked
 	}
-	m.policy.Feedback(path, signal, m.clock(m.hasNew() || m.hasLost()))
+	m.paths.policy.Feedback(path, signal, m.gate.release(m.loss.inFlight(), m.hasData()))
+	return news, true
 }
 
 // judgeTimeout decides by the first acknowledgement after a timeout: if it is
 // for a transmission from before, nothing was lost, only late.
-func (m *MP) judgeTimeout(s seq, again bool) {
-	if m.doubtful == 0 {
+func (m *MP) judgeTimeout(o *outStream, s seq, again bool) {
+	if o.doubtful == 0 {
 		return
 	}
-	if !again && s < m.doubtful {
-		m.control.OnSpuriousTimeout()
+	if !again && s < o.doubtful {
+		m.gate.control.OnSpuriousTimeout()
 	}
-	m.doubtful = 0
+	o.doubtful = 0
 }
 
-// moveUna takes the cumulative acknowledgement.
-func (m *MP) moveUna(now Time, to seq) {
-	m.acknowledged(to)
-	m.noteProgress(now)
+// settle applies what loss recovery found out about transmissions, and returns
+// how many were lost.
+func (m *MP) settle(now Time) int {
+	found := 0
+	for _, v := range m.loss.verdicts() {
+		path := &m.paths.all[v.path]
+		switch v.found {
+		case foundLate:
+			path.Lost--
+			m.count.Lost--
+			fallthrough
+		case foundArrived:
+			path.Acknowledged++
+			m.count.Acknowledged++
+		case foundLost:
+			found++
+			path.Lost++
+			m.count.Lost++
+		case foundLosing, foundSilent:
+			if m.paths.losing(now, v.path, v.found == foundSilent, m.rtt.smoothed()) {
+				m.pathRetired(v.path)
+			}
+		}
+	}
+	return found
 }
+
+// minSilence keeps the scheduling noise of hosts from looking like a dead path.
+const minSilence = Millisecond
 
 // afterAck looks for losses, and lets what the news released go.
 func (m *MP) afterAck(now Time, path Path) {
-	if lost := m.recover.detect(now, path); lost > 0 {
-		m.control.OnLoss(now, lost, m.rtt.smoothed())
-		// What was lost left the network: its place is open without a clock.
-		m.released = min(m.awnd(), m.released+lost)
+	m.loss.detect(now, path, max(2*m.rtt.smoothed(), m.rtt.late(), minSilence))
+	if n := m.settle(now); n > 0 {
+		m.gate.control.OnLoss(now, n, m.rtt.smoothed())
+		m.gate.replaceLost(n, m.loss.inFlight())
 	}
 	m.rollProbe(now)
-	m.restartBurst(now)
+	// The burst timer runs from an acknowledgement on: it is for when no further
+	// ones return (§3.5).
+	m.timers.disarm(timerBurst)
+	m.armBurst(now)
 }
 
-// handleNak takes a negative acknowledgement: s is the packet that it names,
-// refused the one that provoked it.
-func (m *MP) handleNak(now Time, p *Packet, s, refused seq) {
+// handleNak takes a negative acknowledgement. It names packet at; the packet
+// that provoked it is h.sacked.
+func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
+	o := &m.out[h.stream]
+	at := extend(p.PSN, o.una)
+	fatal := m.fatalStatus(p.AETH.Syndrome)
+	if fatal == Success && (at < o.una || at >= o.nxt) {
+		m.count.Stale++
+		return Drop
+	}
+	m.takeWindow(h)
+	m.acceptAck(now)
+	if m.acknowledged(now, h.stream, h.cumulative) {
+		m.progress(now, h.stream)
+	}
 	m.count.NaksReceived++
-	y := p.AETH.Syndrome
-	switch {
-	case y.IsRNR():
-		m.peerNotReady(now, s, Time(wire.RNRTimerNanos(y.RNRTimer())))
+	if fatal != Success {
+		m.failAt(at, fatal)
+		return Done
+	}
+	m.afterAck(now, h.path)
+	switch y := p.AETH.Syndrome; {
+	case y.IsRNR() && h.stream == requests:
+		m.peerNotReady(now, at, Time(wire.RNRTimerNanos(y.RNRTimer())))
 	case y == wire.NakPSNSequence:
 		m.count.PacketSeqErr++
-		m.recover.nacked(now, s, refused, p.Ack.ReTx)
+		n := nackedPacket{missing: at, refused: h.sacked, again: p.Ack.ReTx}
+		m.loss.nacked(h.stream, n, now-m.rtt.smoothed()/2)
 		// The refused packet came through: its virtual path keeps its clock (§3.2).
 		// Released to random paths instead, a window that overflowed the bitmap
 		// would be spread again over the very paths that lose.
-		m.policy.Feedback(Path(p.Ack.Path), Good, m.clock(m.hasNew() || m.hasLost()))
-	case y == wire.NakEarlySynchronise:
-		m.syncRefused(now, refused)
-	case y == wire.NakInvalidRequest:
-		m.failAt(s, RemInvReqErr)
-	case y == wire.NakRemoteAccess:
-		m.failAt(s, RemAccessErr)
-	case y == wire.NakRemoteOperational:
-		m.failAt(s, RemOpErr)
+		m.paths.policy.Feedback(h.path, Good, m.gate.release(m.loss.inFlight(), m.hasData()))
+	case y == wire.NakEarlySynchronise && h.stream == requests:
+		m.syncRefused(now, h.sacked)
 	}
+	m.settle(now)
+	return Done
+}
+
+// fatalStatus is the status that a refusal ends the connection with, Success if it does not.
+func (m *MP) fatalStatus(y wire.Syndrome) Status {
+	switch y {
+	case wire.NakInvalidRequest:
+		return RemInvReqErr
+	case wire.NakRemoteAccess:
+		return RemAccessErr
+	case wire.NakRemoteOperational:
+		return RemOpErr
+	}
+	return Success
 }
 
 // failAt ends the connection because the peer refused the request at s. A
-// refusal is believed only for something that is outstanding.
+// refusal is believed only for something that is outstanding. Everything before
+// s was delivered, READs and atomics included; what the refusal says of them
+// comes with their responses, which the peer delivers first.
 func (m *MP) failAt(s seq, status Status) {
-	if s >= m.out.una && s < m.out.nxt || m.awaitsAnswerFor(s) {
+	o := &m.out[requests]
+	if s >= o.una && s < o.nxt || m.awaitsResponseAt(s) {
 		m.fail(status)
 		return
 	}
 	m.count.Stale++
 }
 
-// awaitsAnswerFor says whether s is the request of a READ or atomic that was
-// delivered but not answered.
-func (m *MP) awaitsAnswerFor(s seq) bool {
-	for i := range m.out.awaiting.len() {
-		if m.out.awaiting.at(i).at == s {
-			return true
-		}
+// handleProbe acknowledges a probe by the path that it came by.
+func (m *MP) handleProbe(now Time, p *Packet) Verdict {
+	if !m.paths.has(p.MP.Path) {
+		m.count.Malformed++
+		return Drop
 	}
-	return false
+	m.heardFrom(now)
+	if !m.ack.oweProbe(p) {
+		return Drop
+	}
+	return Done
+}
+
+// handleProbeAck takes the acknowledgement of a probe: the peer lives, and a
+// retired path may have carried it.
+func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
+	if !m.paths.has(p.Ack.Path) {
+		m.count.Stale++
+		return Drop
+	}
+	m.heardFrom(now)
+	m.armAlive(now)
+	path := Path(p.Ack.Path)
+	if m.paths.probeAcked(now, path, p.Ack.SentAt) {
+		m.restorePath(now, path)
+	}
+	return Done
+}
+
+// pollProbe yields a question to the peer, or the probe of a retired path that is due.
+func (m *MP) pollProbe(now Time, p *Packet) bool {
+	if !m.state.sends() {
+		return false
+	}
+	if m.alive.takeQuestion() {
+		m.buildProbe(now, m.paths.policy.Next(), p)
+		return true
+	}
+	path, ok := m.paths.probe(now)
+	if !ok {
+		return false
+	}
+	m.armProbe()
+	m.buildProbe(now, path, p)
+	return true
+}
+
+func (m *MP) buildProbe(now Time, path Path, p *Packet) {
+	m.count.Probes++
+	p.Spans, p.Length, p.Path = p.Spans[:0], 0, path
+	p.BTH = wire.BTH{Opcode: wire.MPProbe, PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: m.out[requests].nxt.psn()}
+	p.MP = wire.MPData{Path: uint16(path), SentAt: now.stamp()}
+}
+
+func (m *MP) pathRetired(p Path) {
+	m.count.PathsRetired++
+	m.raise(EventPathRetired, p)
+	m.armProbe()
+}
+
+func (m *MP) restorePath(now Time, p Path) {
+	m.paths.restore(now, p)
+	m.loss.forgive(p)
+	m.count.PathsRestored++
+	m.raise(EventPathRestored, p)
+	m.armProbe()
+}
+
+// armProbe sets the timer for the earliest probe.
+func (m *MP) armProbe() {
+	m.timers.disarm(timerProbe)
+	if at := m.paths.probeTime(); at != 0 {
+		m.timers.arm(timerProbe, at)
+	}
 }

@@ -1,47 +1,95 @@
 package transport
 
-// A request that awaits a response is delivered and acknowledged long before it
-// completes. From then on it is the peer that keeps a timer, for its response.
-// If the peer is gone, nothing here would ever run out; so while nothing else
-// is outstanding the peer is asked from time to time whether it lives.
-
-// watchAnswers starts the timer when responses are awaited and nothing else is
-// outstanding. A connection without an acknowledgement timeout waits for ever.
-func (m *MP) watchAnswers(now Time) {
-	if m.attr.Timeout == 0 || m.out.awaiting.len() == 0 || m.timers.armed(timerRTO) {
-		return
-	}
-	m.timers.arm(timerRTO, now+m.aliveWait())
+// liveness knows whether the peer still lives. A request that awaits a response
+// is delivered and acknowledged long before it completes; from then on it is
+// the peer that keeps a timer, for its response. And an idle connection has
+// nothing outstanding at all. In both cases nothing here would ever run out if
+// the peer were gone; so it is asked, with a probe.
+type liveness struct {
+	heardAt     Time  // something valid of the peer arrived
+	asked       uint8 // questions since then
+	due         bool  // a question is to be sent
+	established bool
 }
 
-func (m *MP) aliveWait() Time { return max(m.attr.ackTimeout(), m.opt.MinRTO, m.rtt.late()) }
+// heard notes a sign of life; it returns whether it is the first.
+func (l *liveness) heard(now Time) bool {
+	l.heardAt, l.asked, l.due = now, 0, false
+	first := !l.established
+	l.established = true
+	return first
+}
 
-// askIfAlive runs when the timer has passed and nothing is outstanding.
-func (m *MP) askIfAlive(now Time) {
-	if m.out.awaiting.len() == 0 {
+// takeQuestion says whether a question is to be sent now.
+func (l *liveness) takeQuestion() bool {
+	due := l.due
+	l.due = false
+	return due
+}
+
+// heardFrom notes a sign of life. The first one, before we may send, establishes
+// the connection.
+func (m *MP) heardFrom(now Time) {
+	if m.alive.heard(now) && m.state == RTR {
+		m.raise(EventCommEst, 0)
+	}
+}
+
+// silenceAllowed is how long the peer may be silent before it is asked; zero:
+// for ever. While packets of ours are outstanding their own timers watch. A
+// connection without an acknowledgement timeout waits for responses for ever.
+func (m *MP) silenceAllowed() Time {
+	if m.req.awaiting.len() > 0 && m.attr.Timeout != 0 {
+		return m.questionWait()
+	}
+	return m.attr.Keepalive
+}
+
+// questionWait is how long a question is given.
+func (m *MP) questionWait() Time {
+	wait := m.attr.ackTimeout()
+	if wait == 0 {
+		wait = m.attr.Keepalive
+	}
+	return max(wait, m.opt.MinRTO, m.rtt.late())
+}
+
+// armAlive sets the timer for the next look at the peer's silence.
+func (m *MP) armAlive(now Time) {
+	wait := m.silenceAllowed()
+	if wait == 0 || !m.state.sends() {
+		m.timers.disarm(timerAlive)
 		return
 	}
-	if next := m.lastHeard + m.aliveWait(); next > now {
-		m.retries = 0
-		m.timers.arm(timerRTO, next)
+	if m.alive.asked > 0 {
+		m.timers.arm(timerAlive, now+m.questionWait())
 		return
 	}
-	m.count.LocalAckTimeoutErr++
-	if m.retries >= uint16(m.attr.RetryCount) {
+	m.timers.arm(timerAlive, max(now+1, m.alive.heardAt+wait))
+}
+
+// watchSilence runs when the timer has passed: the peer was heard of meanwhile,
+// or it is asked, or it has not answered often enough.
+func (m *MP) watchSilence(now Time) {
+	wait := m.silenceAllowed()
+	switch {
+	case wait == 0 || !m.state.sends():
+		return
+	case m.out[requests].outstanding() || m.out[responses].outstanding():
+		m.alive.asked = 0 // the retransmission timers watch
+		m.timers.arm(timerAlive, now+wait)
+		return
+	case m.alive.asked == 0 && m.alive.heardAt+wait > now:
+	case m.alive.asked >= max(1, m.attr.RetryCount):
+		m.count.LocalAckTimeoutErr++
 		m.fail(RetryExcErr)
 		return
+	default:
+		if m.alive.asked > 0 {
+			m.count.LocalAckTimeoutErr++
+		}
+		m.alive.asked++
+		m.alive.due = true
 	}
-	m.retries++
-	m.aliveDue = true
-	m.timers.arm(timerRTO, now+m.aliveWait())
-}
-
-// pollAlive yields the question: a probe by a path that the policy would use.
-func (m *MP) pollAlive(now Time, p *Packet) bool {
-	if !m.aliveDue || !m.state.sends() {
-		return false
-	}
-	m.aliveDue = false
-	m.buildProbe(now, m.policy.Next(), p)
-	return true
+	m.armAlive(now)
 }

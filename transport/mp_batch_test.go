@@ -18,13 +18,13 @@ func digest(m *MP) string {
 	}
 	c := m.count
 	c.AcksReceived = 0
-	clock := m.policy.(*ackClock)
+	clock := m.paths.policy.(*ackClock)
 	clocks := []clockedRun{}
 	for i := range clock.clocks.len() {
 		clocks = append(clocks, *clock.clocks.at(i))
 	}
 	return fmt.Sprintf("cwnd %v una %d nxt %d ooh %d released %d inflight %d clocks %v\npaths %+v\ncounters %+v",
-		m.control.Window(), m.out.una, m.out.nxt, m.sndOOH, m.released, m.recover.inflight(), clocks, paths, c)
+		m.gate.control.Window(), m.out[requests].una, m.out[requests].nxt, m.out[requests].ooh, m.gate.released, m.loss.inFlight(), clocks, paths, c)
 }
 
 // twin is a sender that hears single or batched acknowledgements.
@@ -73,7 +73,7 @@ func (w *twin) answer(g group) {
 // nextGroup picks the outstanding packets of one path that fit in a batch.
 func (w *twin) nextGroup(r *rand.Rand) group {
 	var waiting []int
-	una, nxt := w.number(w.mp.out.una.psn()), w.number(w.mp.out.nxt.psn())
+	una, nxt := w.number(w.mp.out[requests].una.psn()), w.number(w.mp.out[requests].nxt.psn())
 	for n := una; n < nxt; n++ {
 		if !w.peerHas[n] {
 			waiting = append(waiting, n)
@@ -123,8 +123,8 @@ func TestMPBatchEqualsSingleAcks(t *testing.T) {
 				}
 			}
 		}
-		if single.mp.out.nxt-firstSeq(mpFirst) < 60 {
-			t.Fatalf("seed %d: only %d packets were sent", seed, single.mp.out.nxt-firstSeq(mpFirst))
+		if single.mp.out[requests].nxt-firstSeq(mpFirst) < 60 {
+			t.Fatalf("seed %d: only %d packets were sent", seed, single.mp.out[requests].nxt-firstSeq(mpFirst))
 		}
 	}
 }

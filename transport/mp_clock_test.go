@@ -93,10 +93,10 @@ func TestMPInflateFollowsThePaper(t *testing.T) {
 	} {
 		q.ack(step.ack)
 		q.wantSent("clocked", step.sent...)
-		r := q.mp.recover.(*paperRecovery)
-		una, nxt := q.number(q.mp.out.una.psn()), q.number(q.mp.out.nxt.psn())
-		if r.inflate != step.inflate || una != step.una || nxt != step.nxt || q.mp.awnd() != step.awnd {
-			t.Fatalf("ACK of %d: inflate %d una %d nxt %d awnd %d, want %+v", step.ack, r.inflate, una, nxt, q.mp.awnd(), step)
+		r := &q.mp.loss.(*paperRecovery).streams[requests]
+		una, nxt := q.number(q.mp.out[requests].una.psn()), q.number(q.mp.out[requests].nxt.psn())
+		if r.inflate != step.inflate || una != step.una || nxt != step.nxt || q.mp.gate.available(q.mp.loss.inFlight()) != step.awnd {
+			t.Fatalf("ACK of %d: inflate %d una %d nxt %d awnd %d, want %+v", step.ack, r.inflate, una, nxt, q.mp.gate.available(q.mp.loss.inFlight()), step)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestMPUnusedWindowShrinks(t *testing.T) {
 	for range 10 {
 		q.hear(q.ackOf(0))
 	}
-	if w := q.mp.control.Window(); w < 1 || math.IsNaN(w) {
+	if w := q.mp.gate.control.Window(); w < 1 || math.IsNaN(w) {
 		t.Errorf("cwnd fell to %v", w)
 	}
 }

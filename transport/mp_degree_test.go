@@ -56,8 +56,8 @@ func TestMPTracksFarAhead(t *testing.T) {
 	for _, p := range packets {
 		q.arrive(p)
 	}
-	if int(q.mp.in.nxt-firstSeq(peerFirst)) != highest+chunk || q.mp.in.ahead != 0 {
-		t.Errorf("the head is at %d of %d", q.mp.in.nxt-firstSeq(peerFirst), highest+chunk)
+	if int(q.mp.in[requests].nxt-firstSeq(peerFirst)) != highest+chunk || q.mp.in[requests].ahead != 0 {
+		t.Errorf("the head is at %d of %d", q.mp.in[requests].nxt-firstSeq(peerFirst), highest+chunk)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestMPSenderWithoutControl(t *testing.T) {
 			}
 			fixedWindowOf(farDegree + 100)(o)
 		})
-		counter := &slowCounter{CongestionControl: q.mp.control}
+		counter := &slowCounter{CongestionControl: q.mp.gate.control}
 		q.mp.SetCongestionControl(counter)
 		q.write(4000)
 		q.write(4000)

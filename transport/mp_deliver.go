@@ -4,9 +4,9 @@ import "github.com/braid-rdma/braid/wire"
 
 // deliver acts on the last packet of a message when the head of the stream
 // reaches it: everything before it has arrived, so completions are in order,
-// and READs and atomics see all earlier writes. It answers false when the
+// and READs and atomics see all earlier writes. It returns false when the
 // connection ends here.
-func (m *MP) deliver(t tailRecord) bool {
+func (m *MP) deliver(now Time, t tailRecord) bool {
 	switch op := t.opcode; {
 	case op.IsSend():
 		return m.deliverReceive(t, OpRecv)
@@ -17,42 +17,42 @@ func (m *MP) deliver(t tailRecord) bool {
 	case op.IsAtomic():
 		return m.deliverAtomic(t)
 	default:
-		return m.deliverResponse(t)
+		return m.deliverResponse(now, t)
 	}
 }
 
 // deliverResponse completes the oldest READ or atomic. Admission saw that the
-// response answers something; that it is the turn of just this one can only
-// be known here, and a peer that answers out of turn is not believed.
-func (m *MP) deliverResponse(t tailRecord) bool {
-	w := m.oldestAwaiting()
+// response belongs to something; that it is the turn of just this one can only
+// be known here, and a peer that responds out of turn is not believed.
+func (m *MP) deliverResponse(now Time, t tailRecord) bool {
+	w, oldest := m.awaitingRequest(t.msn)
 	atomic := t.opcode == wire.AtomicAcknowledge
-	if w == nil || t.msn != m.out.answered&wire.PSNMask || w.Op.isAtomic() != atomic {
+	if w == nil || !oldest || w.Op.isAtomic() != atomic {
 		m.count.Malformed++
 		m.fail(BadRespErr)
 		return false
 	}
 	if anyInvalid(w.Spans) {
-		m.fail(LocProtErr)
+		m.failRead(now)
 		return false
 	}
 	if atomic {
 		m.cfg.Memory.Store(w.Spans[0], t.a)
 	}
-	m.answeredRead()
+	m.responded(now)
 	return true
 }
 
-func (m *MP) oldestAwaiting() *sendWQE {
-	if m.out.awaiting.len() == 0 {
-		return nil
-	}
-	return m.sq.byNumber(m.out.awaiting.at(0).number)
+// failRead ends the connection because the memory that the oldest READ or
+// atomic wants its response in is gone. What was delivered before it completes first.
+func (m *MP) failRead(now Time) {
+	m.deliveredBefore(now)
+	m.fail(LocProtErr)
 }
 
 func (m *MP) deliverReceive(t tailRecord, op Op) bool {
 	w := m.rq.at(0)
-	if w == nil || t.msn != m.in.receives&wire.PSNMask {
+	if w == nil || t.msn != m.receivesDone&wire.PSNMask {
 		// Its packets were placed by a number that is not theirs.
 		m.count.Malformed++
 		m.endWith(wire.NakInvalidRequest, t.at)
@@ -71,7 +71,7 @@ func (m *MP) deliverReceive(t tailRecord, op Op) bool {
 		c.WithInv, c.Invalidated = true, t.rkey
 	}
 	m.rq.consume()
-	m.in.receives++
+	m.receivesDone++
 	m.complete(c)
 	return true
 }
@@ -84,7 +84,7 @@ const responsesAhead = 256
 // mayRespond says whether one more response can be kept. A peer that has more
 // READs and atomics outstanding than agreed on breaks the protocol.
 func (m *MP) mayRespond(t tailRecord) bool {
-	if m.attr.ReadsServed > 0 && m.out.unfinishedResponses < m.attr.ReadsServed+responsesAhead {
+	if m.attr.ReadsServed > 0 && m.resp.unfinished < m.attr.ReadsServed+responsesAhead {
 		return true
 	}
 	m.count.Malformed++
@@ -94,9 +94,9 @@ func (m *MP) mayRespond(t tailRecord) bool {
 
 // respond queues a response.
 func (m *MP) respond(t tailRecord, r outMessage) bool {
-	r.msn, r.asked = t.msn, t.at
-	*m.out.responses.push() = r
-	m.out.unfinishedResponses++
+	r.msn, r.request = t.msn, t.at
+	*m.resp.waiting.push() = r
+	m.resp.unfinished++
 	return true
 }
 
@@ -109,16 +109,14 @@ func (m *MP) deliverRead(t tailRecord) bool {
 	if !m.mayRespond(t) {
 		return false
 	}
-	var span Span
-	if t.bytes > 0 {
-		var ok bool
-		if span, ok = m.cfg.Memory.Resolve(m.cfg.PD, t.rkey, t.va, t.bytes, RemoteRead); !ok {
-			m.count.AccessErrors++
-			m.endWith(wire.NakRemoteAccess, t.at)
-			return false
-		}
+	if _, ok := m.cfg.Memory.Resolve(m.cfg.PD, t.rkey, t.va, t.bytes, RemoteRead); !ok {
+		m.count.AccessErrors++
+		m.endWith(wire.NakRemoteAccess, t.at)
+		return false
 	}
-	return m.respond(t, outMessage{kind: outReadResponse, span: span, length: t.bytes, packets: packetsFor(t.bytes, m.attr.MTU)})
+	return m.respond(t, outMessage{
+		kind: outReadResponse, rkey: t.rkey, va: t.va, length: t.bytes, packets: packetsFor(t.bytes, m.attr.MTU),
+	})
 }
 
 func (m *MP) deliverAtomic(t tailRecord) bool {

@@ -7,18 +7,36 @@ import "github.com/braid-rdma/braid/wire"
 // responses to earlier requests, so that those complete at the peer, sends the
 // refusal (endNow), and repeats it for every packet that still comes.
 
-// endWith stops receiving for good. The refusal goes out when the responses
+// ending is how far the end of a connection by refusal has come.
+type ending struct {
+	phase phase
+	why   wire.Syndrome
+	at    seq // the request that is refused
+	// stuckAt is the response, in our own stream, that cannot be sent because its
+	// memory is gone; 0: none.
+	stuckAt seq
+}
+
+type phase uint8
+
+const (
+	phaseOpen     phase = iota
+	phaseRefusing       // nothing more is received; the refusal waits for the responses owed
+	phaseRefused        // the refusal was sent; it is repeated for every further packet
+)
+
+// endWith stops receiving requests for good. The refusal goes out when the responses
 // to earlier requests are delivered, so that those complete.
 func (m *MP) endWith(y wire.Syndrome, at seq) {
-	m.in.ending, m.in.fatal, m.in.fatalAt = true, y, at
+	m.end.phase, m.end.why, m.end.at = phaseRefusing, y, at
 }
 
 // endIfDue sends the refusal once nothing before it is owed any more.
 func (m *MP) endIfDue() bool {
-	if !m.in.ending || m.in.dead {
+	if m.end.phase != phaseRefusing {
 		return false
 	}
-	if m.out.unfinishedResponses > 0 && (!m.in.blocked || m.out.una < m.in.blockedAt) {
+	if m.resp.unfinished > 0 && (m.end.stuckAt == 0 || m.out[responses].una < m.end.stuckAt) {
 		return false
 	}
 	m.endNow()
@@ -27,9 +45,9 @@ func (m *MP) endIfDue() bool {
 
 // endNow sends the refusal that ends the connection and enters the error state.
 func (m *MP) endNow() {
-	m.in.dead = true
-	m.ack.nak = pendingNak{syndrome: m.in.fatal, at: m.in.fatalAt, refused: m.in.fatalAt, due: true}
-	if m.in.fatal == wire.NakRemoteAccess {
+	m.end.phase = phaseRefused
+	m.ack.naks[requests] = pendingNak{syndrome: m.end.why, at: m.end.at, refused: m.end.at, due: true}
+	if m.end.why == wire.NakRemoteAccess {
 		m.raise(EventQPAccessErr, 0)
 	} else {
 		m.raise(EventQPReqErr, 0)
@@ -38,12 +56,12 @@ func (m *MP) endNow() {
 }
 
 // refuseResponse ends the connection because the memory that a READ response
-// comes from was deregistered. The responses before it are delivered first. A
-// request that was refused already came later than this READ, whose refusal
-// thus takes its place.
+// comes from was deregistered or its key has ended. The responses before it are
+// delivered first. A request that was refused already came later than this
+// READ, whose refusal thus takes its place.
 func (m *MP) refuseResponse(r *outMessage) {
-	m.endWith(wire.NakRemoteAccess, r.asked)
-	m.in.blocked, m.in.blockedAt = true, r.first
+	m.endWith(wire.NakRemoteAccess, r.request)
+	m.end.stuckAt = r.first
 }
 
 // fail ends the connection: the oldest request gets the status, the rest is flushed.
@@ -64,11 +82,11 @@ func (m *MP) enterError(status Status) {
 	m.state = Err
 	m.timers.disarmAll()
 	m.flush(status)
-	m.out.messages.clear()
-	m.out.responses.clear()
-	m.out.awaiting.clear()
-	m.out.unfinishedResponses = 0
-	m.ack.acks.clear()
-	m.ack.echoes.clear()
-	m.out.end, m.out.una = m.out.nxt, m.out.nxt
+	m.req.awaiting.clear()
+	m.resp.waiting.clear()
+	m.resp.unfinished = 0
+	m.ack.stop()
+	for id := range m.out {
+		m.out[id].stop()
+	}
 }

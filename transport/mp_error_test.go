@@ -41,7 +41,7 @@ func TestMPForgedBatch(t *testing.T) {
 	b := q.batchOf([]int{0, 1, 2, 3}, func(int) bool { return false })
 	b.Received = ^uint64(0)
 	q.hearBatch(b)
-	if q.mp.out.nxt-q.mp.out.una > 8 || q.mp.Counters().Stale == 0 {
+	if q.mp.out[requests].nxt-q.mp.out[requests].una > 8 || q.mp.Counters().Stale == 0 {
 		t.Error("packets that were never sent were acknowledged")
 	}
 }
@@ -56,18 +56,18 @@ func TestMPStaleAcks(t *testing.T) {
 	q.wantDone("the second waits for the first")
 	q.acks(0, 1)
 	q.wantDone("in order", a, b)
-	una := q.mp.out.una
+	una := q.mp.out[requests].una
 	for range 5 {
 		q.hear(old)
 		q.hear(q.ackOf(2))
 	}
 	q.wantDone("nothing twice")
-	if q.mp.out.una != una || q.mp.recover.inflight() != 0 {
+	if q.mp.out[requests].una != una || q.mp.loss.inFlight() != 0 {
 		t.Error("a stale ACK moved the window")
 	}
 	q.write(40)
-	if n := len(q.unwanted); n > int(q.mp.control.Window()) {
-		t.Errorf("%d packets after stale ACKs, cwnd is %v", n, q.mp.control.Window())
+	if n := len(q.unwanted); n > int(q.mp.gate.control.Window()) {
+		t.Errorf("%d packets after stale ACKs, cwnd is %v", n, q.mp.gate.control.Window())
 	}
 }
 
@@ -186,7 +186,7 @@ func TestMPResponsesGoBeforeTheRefusal(t *testing.T) {
 	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
 	q.arrive(q.badRequests(1)["unknown key"].packet)
 	q.wantAnswersIgnoringAcks("the response is not delivered yet")
-	q.ack(0)
+	q.ack(response(0))
 	q.wantAnswersIgnoringAcks("now the refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
 	q.wantEvents("the application hears", EventQPAccessErr)
 }
@@ -229,7 +229,7 @@ func TestMPPostsThatFail(t *testing.T) {
 func TestMPSendQueueDrains(t *testing.T) {
 	q := newMPTest(t, nil)
 	for range 2 {
-		first := q.number(q.mp.out.nxt.psn())
+		first := q.number(q.mp.out[requests].nxt.psn())
 		a := q.write(1)
 		q.wantSent("before", first)
 		if err := q.mp.Modify(q.now, SQD, nil); err != nil {

@@ -12,12 +12,13 @@ const (
 // receive notes that the scripted peer has packet n.
 func (q *mpTest) receive(n int) {
 	q.peerHas[n] = true
-	for q.peerHas[q.peerNext] {
-		q.peerNext++
+	id := streamOfNumber(n)
+	for q.peerHas[q.peerNext[id]+int(id)*firstResponse] {
+		q.peerNext[id]++
 	}
 }
 
-func (q *mpTest) psn(n int) wire.PSN { return mpFirst.Add(n) }
+func (q *mpTest) psn(n int) wire.PSN { return mpFirst.Add(n % firstResponse) }
 
 // ackOf is what the peer answers to the latest transmission of packet n.
 func (q *mpTest) ackOf(n int) wire.MPAck {
@@ -26,7 +27,11 @@ func (q *mpTest) ackOf(n int) wire.MPAck {
 	if !ok {
 		q.t.Fatalf("packet %d was never sent", n)
 	}
-	return wire.MPAck{ReTx: p.MP.ReTx, Path: p.MP.Path, SACK: q.psn(n), AACK: q.psn(q.peerNext), SentAt: p.MP.SentAt}
+	id := streamOfNumber(n)
+	return wire.MPAck{
+		ReTx: p.MP.ReTx, Responses: id == responses, Path: p.MP.Path,
+		SACK: q.psn(n), AACK: q.psn(q.peerNext[id]), SentAt: p.MP.SentAt,
+	}
 }
 
 // ackEdit changes an acknowledgement before it is handed over.

@@ -111,7 +111,7 @@ func describe(p *Packet) string {
 		return fmt.Sprintf("batch %d %b head %d marked %b again %b", n(b.Base), b.Received, n(b.AACK), b.Marked, b.ReTx)
 	case p.Opcode == wire.MPProbeAck:
 		return fmt.Sprintf("echo path %d", p.Path)
-	case !isAnswer(p.Opcode):
+	case isStreamData(p.Opcode):
 		return p.Opcode.String()
 	case !p.AETH.Syndrome.IsAck():
 		return fmt.Sprintf("%v %d refused %d head %d", p.AETH.Syndrome, n(p.PSN), n(p.Ack.SACK), n(p.Ack.AACK))

@@ -33,12 +33,12 @@ type mpTest struct {
 	mp       *MP
 	now      Time
 	mem      mpMemory
-	local    *Region        // memory of the queue pair's own requests
-	exposed  *Region        // memory that the peer may access
-	sent     map[int]Packet // the latest transmission of each packet
-	unwanted []Packet       // sent and not yet asked for
-	peerHas  map[int]bool   // what the scripted peer has received
-	peerNext int            // the peer's rcv_nxt
+	local    *Region         // memory of the queue pair's own requests
+	exposed  *Region         // memory that the peer may access
+	sent     map[int]Packet  // the latest transmission of each packet
+	unwanted []Packet        // sent and not yet asked for
+	peerHas  map[int]bool    // what the scripted peer has received
+	peerNext [numStreams]int // the peer's rcv_nxt
 	posted   uint64
 }
 
@@ -162,17 +162,36 @@ func (q *mpTest) drain() {
 		c := p
 		c.Spans = slices.Clone(p.Spans)
 		if isStreamData(p.Opcode) {
-			q.sent[q.number(p.PSN)] = c
+			q.sent[q.numberOf(&p)] = c
 		}
 		q.unwanted = append(q.unwanted, c)
 	}
 	q.t.Fatal("PollTransmit never ends")
 }
 
-func isStreamData(o wire.Opcode) bool { return !isAnswer(o) }
-
-// number is the test's number of a PSN of the queue pair's own stream.
+// number is the test's number of a PSN of the queue pair's own stream of requests.
 func (q *mpTest) number(p wire.PSN) int { return p.Sub(mpFirst) }
+
+// firstResponse is what tests add to the numbers of responses, which have PSNs of
+// their own.
+const firstResponse = 1 << 20
+
+// response is the test's number of the n-th packet of the stream of responses.
+func response(n int) int { return firstResponse + n }
+
+func (q *mpTest) numberOf(p *Packet) int {
+	if streamOf(p.Opcode.Base()) == responses {
+		return response(q.number(p.PSN))
+	}
+	return q.number(p.PSN)
+}
+
+func streamOfNumber(n int) streamID {
+	if n >= firstResponse {
+		return responses
+	}
+	return requests
+}
 
 // checkInvariants holds after every step of every test.
 func (q *mpTest) checkInvariants() {
@@ -181,17 +200,17 @@ func (q *mpTest) checkInvariants() {
 	if !m.state.sends() {
 		return
 	}
-	if m.out.una < m.out.nxt && m.Timeout() == Never {
+	if m.out[requests].una < m.out[requests].nxt && m.Timeout() == Never {
 		q.t.Fatal("packets are outstanding and no timer is armed")
 	}
-	if m.out.una > m.out.nxt || m.out.nxt > m.out.end {
-		q.t.Fatalf("order of snd_una, snd_nxt, end: %d %d %d", m.out.una, m.out.nxt, m.out.end)
+	if m.out[requests].una > m.out[requests].nxt || m.out[requests].nxt > m.out[requests].end {
+		q.t.Fatalf("order of snd_una, snd_nxt, end: %d %d %d", m.out[requests].una, m.out[requests].nxt, m.out[requests].end)
 	}
-	if f := m.recover.inflight(); f < 0 || m.opt.Selective && f > int(m.out.nxt-m.out.una) {
-		q.t.Fatalf("in flight %d of %d", f, m.out.nxt-m.out.una)
+	if f := m.loss.inFlight(); f < 0 || m.opt.Selective && f > int(m.out[requests].nxt-m.out[requests].una) {
+		q.t.Fatalf("in flight %d of %d", f, m.out[requests].nxt-m.out[requests].una)
 	}
-	if c := m.count; m.opt.Selective && c.PacketsSent != c.Acknowledged+c.Lost+uint64(m.recover.inflight()) {
-		q.t.Fatalf("sent %d is not acknowledged %d + lost %d + in flight %d", c.PacketsSent, c.Acknowledged, c.Lost, m.recover.inflight())
+	if c := m.count; m.opt.Selective && c.PacketsSent != c.Acknowledged+c.Lost+uint64(m.loss.inFlight()) {
+		q.t.Fatalf("sent %d is not acknowledged %d + lost %d + in flight %d", c.PacketsSent, c.Acknowledged, c.Lost, m.loss.inFlight())
 	}
 }
 
@@ -258,7 +277,7 @@ func (q *mpTest) wantEvents(why string, want ...EventKind) {
 // wantWindow checks cwnd.
 func (q *mpTest) wantWindow(why string, want float64) {
 	q.t.Helper()
-	if got := q.mp.control.Window(); got < want-1e-9 || got > want+1e-9 {
+	if got := q.mp.gate.control.Window(); got < want-1e-9 || got > want+1e-9 {
 		q.t.Fatalf("%s: cwnd %v, want %v", why, got, want)
 	}
 }

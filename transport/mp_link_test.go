@@ -130,7 +130,7 @@ func TestMPNewPolicyKnowsRetiredPaths(t *testing.T) {
 	q.forget()
 	q.mp.SetPolicy(NewRoundRobin(4, q.mp.opt, q.mp.cfg.Rand))
 	q.write(100)
-	q.ack(q.peerNext)
+	q.ack(q.peerNext[requests])
 	q.carry(100, func(p *Packet) bool {
 		if p.Path == 2 {
 			t.Fatal("the new policy uses the retired path")

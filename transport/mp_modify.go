@@ -11,13 +11,14 @@ func (m *MP) Modify(now Time, to State, attr *Attr) error {
 	case Reset:
 		m.reset()
 		m.base.drained = false
-		*m = MP{base: m.base, opt: m.opt}
+		// The window is the engine's, whatever connection it is for.
+		*m = MP{base: m.base, opt: m.opt, ack: acker{window: m.ack.window}}
 	case Err:
 		m.fail(Success)
 	case RTR:
 		return m.becomeReadyToReceive(attr)
 	case RTS:
-		return m.becomeReadyToSend(attr)
+		return m.becomeReadyToSend(now, attr)
 	case SQD:
 		m.drainSends()
 	default:
@@ -46,7 +47,7 @@ func (m *MP) becomeReadyToReceive(attr *Attr) error {
 
 // becomeReadyToSend takes what the sending side adds. What describes packets
 // already on their way (MTU, paths, numbering) is fixed once they flow.
-func (m *MP) becomeReadyToSend(attr *Attr) error {
+func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 	merged := m.attr
 	if attr != nil {
 		merged.Timeout, merged.RetryCount, merged.RNRRetry = attr.Timeout, attr.RetryCount, attr.RNRRetry
@@ -62,6 +63,7 @@ func (m *MP) becomeReadyToSend(attr *Attr) error {
 		m.startSending()
 	}
 	m.state = RTS
+	m.armAlive(now)
 	return nil
 }
 
@@ -77,18 +79,22 @@ func (m *MP) drainSends() {
 }
 
 func (m *MP) startReceiving() {
-	m.in = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}
-	m.paths = make([]mpPath, m.attr.Paths)
+	m.paths.count = m.attr.Paths
+	m.ack.paths = m.attr.Paths
+	for id := range m.in {
+		m.in[id] = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}
+	}
 }
 
 func (m *MP) startSending() {
-	m.out.start(m.attr.SendPSN)
-	m.sndOOH = m.out.una
-	m.starved = true
+	for id := range m.out {
+		m.out[id].start(m.attr.SendPSN)
+	}
 	m.rtt = rttEstimator{initial: m.opt.InitialRTT}
-	m.peerSlots = uint16(m.opt.Slots)
+	m.gate.starved = true
+	m.gate.peerSlots = uint16(m.opt.Slots)
 	if m.attr.TrackedSlots > 0 {
-		m.peerSlots = uint16(min(m.attr.TrackedSlots, MaxTrackingSlots))
+		m.gate.peerSlots = uint16(min(m.attr.TrackedSlots, MaxTrackingSlots))
 	}
 	if b := m.opt.MaxWindowBytes; b > 0 {
 		m.opt.MaxWindow = min(max(b/m.attr.MTU, m.opt.InitialWindow), m.opt.Slots)
@@ -98,19 +104,21 @@ func (m *MP) startSending() {
 
 // chooseParts gives the connection its policy, congestion control and recovery.
 func (m *MP) chooseParts() {
+	m.paths.retiring = m.opt.RetirePaths
 	if m.opt.Policy != nil {
 		m.SetPolicy(m.opt.Policy(m.attr.Paths, m.opt, m.cfg.Rand))
 	} else {
 		m.clocks = newAckClock(m.attr.Paths, m.opt, m.cfg.Rand)
 		m.SetPolicy(&m.clocks)
 	}
-	m.control = NewMPWindow(m.opt)
+	m.gate.control = NewMPWindow(m.opt)
 	if m.opt.Control != nil {
-		m.control = m.opt.Control(m.opt)
+		m.gate.control = m.opt.Control(m.opt)
 	}
+	first := [numStreams]seq{m.out[requests].una, m.out[responses].una}
 	if m.opt.Selective {
-		m.recover = &selective{mp: m}
+		m.loss = newSelective(first, m.attr.Paths)
 	} else {
-		m.recover = &paperRecovery{out: &m.out}
+		m.loss = newPaperRecovery(first)
 	}
 }

@@ -148,8 +148,8 @@ func TestMPLostResponseGoesAgain(t *testing.T) {
 	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
 	q.advanceToTimer()
 	wantAgain(t, true, q.wantAnswers("again", "MP_READ_RESPONSE_ONLY"))
-	q.ack(0)
-	if q.mp.out.unfinishedResponses != 0 || q.mp.Timeout() != Never {
+	q.ack(response(0))
+	if q.mp.resp.unfinished != 0 || q.mp.Timeout() != Never {
 		t.Error("the response is still owed")
 	}
 }

@@ -2,21 +2,12 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
-// inStream is the receiving side of the stream (§3.3.1).
+// inStream is the receiving side of one stream (§3.3.1).
 type inStream struct {
-	nxt      seq // rcv_nxt: the head of the bitmap
-	slots    bitmap
-	tails    fifo[tailRecord] // what to do when the head reaches a tail with completion, in order
-	receives uint32           // receives consumed so far
-	ahead    uint16           // packets accepted ahead of the head
-	ending   bool
-	dead     bool          // the refusal was sent; it is repeated for every further packet
-	fatal    wire.Syndrome // why the connection ends, once the responses owed are delivered
-	// blocked says that the response at blockedAt, in our own stream, can not be
-	// sent because its memory is gone.
-	blocked   bool
-	fatalAt   seq
-	blockedAt seq
+	nxt   seq // rcv_nxt: the head of the bitmap
+	slots bitmap
+	tails fifo[tailRecord] // what to do when the head reaches a tail with completion, in order
+	ahead uint16           // packets accepted ahead of the head
 }
 
 // tailRecord is the last packet of a message that needs an action.
@@ -34,29 +25,36 @@ type tailRecord struct {
 
 // handleData takes a data packet. The payload of an accepted packet goes
 // straight to its place in memory, in order or not (§3.4).
-func (m *MP) handleData(p *Packet) Verdict {
-	s := extend(p.PSN, m.in.nxt)
-	if m.in.ending {
+func (m *MP) handleData(now Time, p *Packet) Verdict {
+	if !m.paths.has(p.MP.Path) {
+		m.count.Malformed++
 		return Drop
 	}
-	if s < m.in.nxt || s < m.in.nxt+seq(m.opt.Slots) && m.in.slots.at(s) != empty {
-		return m.duplicate(s, p)
+	m.heardFrom(now)
+	id := streamOf(p.Opcode.Base())
+	if id == requests && m.end.phase != phaseOpen {
+		return Drop
 	}
-	if s >= m.in.nxt+seq(m.opt.Slots) {
+	in := &m.in[id]
+	s := extend(p.PSN, in.nxt)
+	if s < in.nxt || s < in.nxt+seq(m.opt.Slots) && in.slots.at(s) != empty {
+		return m.duplicate(id, s, p)
+	}
+	if s >= in.nxt+seq(m.opt.Slots) {
 		// §3.3.2: beyond the bitmap the packet is dropped; §3.5: a NACK tells the
 		// PSN of the packet that is missing.
 		m.count.OutOfSequence++
-		m.refuse(wire.NakPSNSequence, m.in.nxt, s, p)
+		m.ack.refuse(id, wire.NakPSNSequence, in.nxt, s, p)
 		return Drop
 	}
-	if p.MP.Sync && m.in.nxt+seq(p.MP.Offset) < s {
+	if p.MP.Sync && in.nxt+seq(p.MP.Offset) < s {
 		// §3.4: a synchronise operation updates memory only after all previous
 		// operations; the receiver drops an early one and sends a NACK.
 		m.count.EarlySynchronise++
-		m.refuse(wire.NakEarlySynchronise, s, s, p)
+		m.ack.refuse(id, wire.NakEarlySynchronise, s, s, p)
 		return Drop
 	}
-	verdict := m.admit(s, p)
+	verdict := m.admit(now, s, p)
 	if verdict == Drop {
 		return Drop
 	}
@@ -65,66 +63,66 @@ func (m *MP) handleData(p *Packet) Verdict {
 	if p.Marked {
 		m.count.ECNMarked++
 	}
-	m.owe(s, p)
-	m.record(s, p)
+	m.ack.owe(id, s, p, m.opt.BatchAcks)
+	m.record(now, id, s, p)
 	return verdict
 }
 
 // duplicate acknowledges again what had arrived: the first acknowledgement may be lost.
-func (m *MP) duplicate(s seq, p *Packet) Verdict {
-	if m.in.nxt > s+2*MaxTrackingSlots {
+func (m *MP) duplicate(id streamID, s seq, p *Packet) Verdict {
+	if m.in[id].nxt > s+2*MaxTrackingSlots {
 		m.count.Stale++
 		return Drop
 	}
 	m.count.DuplicateRequest++
-	m.owe(s, p)
+	m.ack.owe(id, s, p, m.opt.BatchAcks)
 	return Done
 }
 
 // record marks the packet's slot and lets the head move. In order, it does
 // not touch the bitmap at all.
-func (m *MP) record(s seq, p *Packet) {
-	op := p.Opcode.Base()
+func (m *MP) record(now Time, id streamID, s seq, p *Packet) {
+	op, in := p.Opcode.Base(), &m.in[id]
 	if m.opt.ObserveDegree != nil {
-		m.opt.ObserveDegree(int(s - m.in.nxt))
+		m.opt.ObserveDegree(int(s - in.nxt))
 	}
-	needsAction := op.Ends() && (op.IsSend() || op.HasImm() || op == wire.ReadRequest || op.IsAtomic() || op.IsReadResponse() || op == wire.AtomicAcknowledge)
-	if s == m.in.nxt {
-		if needsAction && !m.deliver(m.tailOf(s, p)) {
+	needsAction := op.Ends() && (id == responses || op.IsSend() || op.HasImm() || op == wire.ReadRequest || op.IsAtomic())
+	if s == in.nxt {
+		if needsAction && !m.deliver(now, m.tailOf(s, p)) {
 			return
 		}
-		m.in.nxt++
-		m.drain()
+		in.nxt++
+		m.drain(now, in)
 		return
 	}
 	m.count.OOOAccepted++
-	m.count.MaxOutOfOrder = max(m.count.MaxOutOfOrder, uint64(s-m.in.nxt))
-	m.in.ahead++
+	m.count.MaxOutOfOrder = max(m.count.MaxOutOfOrder, uint64(s-in.nxt))
+	in.ahead++
 	switch {
 	case needsAction:
-		m.in.slots.set(s, tailCompletion)
-		m.in.insertTail(m.tailOf(s, p))
+		in.slots.set(s, tailCompletion)
+		in.insertTail(m.tailOf(s, p))
 	case op.Ends():
-		m.in.slots.set(s, tail)
+		in.slots.set(s, tail)
 	default:
-		m.in.slots.set(s, received)
+		in.slots.set(s, received)
 	}
 }
 
 // drain moves the head over everything that has arrived. The paper moves it
 // message by message; packet by packet a message may be longer than L.
-func (m *MP) drain() {
-	for m.in.ahead > 0 {
-		v := m.in.slots.at(m.in.nxt)
+func (m *MP) drain(now Time, in *inStream) {
+	for in.ahead > 0 {
+		v := in.slots.at(in.nxt)
 		if v == empty {
 			return
 		}
-		m.in.slots.set(m.in.nxt, empty)
-		m.in.ahead--
-		if v == tailCompletion && !m.deliver(*m.in.tails.pop()) {
+		in.slots.set(in.nxt, empty)
+		in.ahead--
+		if v == tailCompletion && !m.deliver(now, *in.tails.pop()) {
 			return
 		}
-		m.in.nxt++
+		in.nxt++
 	}
 }
 

@@ -91,7 +91,7 @@ func TestMPDeregisteredWhileReading(t *testing.T) {
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 20*mpMTU))
 	q.wantAnswersIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
 	q.mem.deregister(q.exposed)
-	q.acks(0, 1, 2, 3)
+	q.acks(response(0), response(1), response(2), response(3))
 	q.wantAnswersIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
 	q.wantEvents("the application hears", EventQPAccessErr)
 }

@@ -117,7 +117,7 @@ func (q *mpTest) answerProbe(p Packet) {
 	q.hearPacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPProbeAck, PSN: q.psn(0)},
 		AETH: wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit)},
-		Ack:  wire.MPAck{Path: p.MP.Path, SACK: q.psn(0), AACK: q.psn(q.peerNext), SentAt: p.MP.SentAt},
+		Ack:  wire.MPAck{Path: p.MP.Path, SACK: q.psn(0), AACK: q.psn(q.peerNext[requests]), SentAt: p.MP.SentAt},
 	}})
 }
 
@@ -148,7 +148,7 @@ func TestMPRestoredPathIsUsedAgain(t *testing.T) {
 	q.write(1000)
 	q.advance(mpRTT)
 	if len(q.unwanted) == 0 {
-		q.ack(q.peerNext)
+		q.ack(q.peerNext[requests])
 	}
 	q.carry(100, lossless)
 	if q.mp.Paths()[2].Sent == before {
@@ -171,7 +171,7 @@ func TestMPLastPathStays(t *testing.T) {
 	q := fourPaths(t)
 	q.write(4000)
 	for p := range Path(4) {
-		q.mp.pathLost(q.now, p, true)
+		q.mp.paths.losing(q.now, p, true, mpRTT)
 	}
 	inUse := 0
 	for _, p := range q.mp.Paths() {

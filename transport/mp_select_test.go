@@ -42,7 +42,7 @@ func TestMPSlowPathIsPruned(t *testing.T) {
 	want--
 	q.wantWindow("slow and marked is slow", want)
 	q.wantIdle("and clocks nothing")
-	if got := q.number(q.mp.sndOOH.psn()); got != 10 {
+	if got := q.number(q.mp.out[requests].ooh.psn()); got != 10 {
 		t.Errorf("snd_ooh %d, want the highest PSN acknowledged, 10", got)
 	}
 }
@@ -71,8 +71,8 @@ func TestMPTrafficLeavesTheSlowPath(t *testing.T) {
 		// Fast paths answer at once; the slow one answers when it is far behind.
 		q.ack(fast[0])
 		fast = fast[1:]
-		for n := range q.number(q.mp.out.nxt.psn()) {
-			if q.sent[n].Path == slowPath && !q.peerHas[n] && int(q.mp.sndOOH-q.mp.out.una) > 20 {
+		for n := range q.number(q.mp.out[requests].nxt.psn()) {
+			if q.sent[n].Path == slowPath && !q.peerHas[n] && int(q.mp.out[requests].ooh-q.mp.out[requests].una) > 20 {
 				q.ack(n)
 			}
 		}

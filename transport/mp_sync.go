@@ -3,14 +3,14 @@ package transport
 // syncDelay is §3.4: Δt = α·Δ/(cwnd/RTT), slightly more than the largest delay
 // difference among the paths in use.
 func (m *MP) syncDelay() Time {
-	return Time(m.opt.Alpha * float64(m.opt.Delta) * float64(m.rtt.smoothed()) / max(1, m.control.Window()))
+	return Time(m.opt.Alpha * float64(m.opt.Delta) * float64(m.rtt.smoothed()) / max(1, m.gate.control.Window()))
 }
 
 // syncDue says whether a synchronise operation may go, the last packet before
 // it having been sent at `since`. If not, the timer is set for when it may.
 // The delay is optimistic: the receiver refuses what still comes too early.
 func (m *MP) syncDue(now, since Time) bool {
-	due := max(since+m.syncDelay(), m.syncHold)
+	due := max(since+m.syncDelay(), m.req.syncHold)
 	if now >= due {
 		return true
 	}
@@ -18,30 +18,35 @@ func (m *MP) syncDue(now, since Time) bool {
 	return false
 }
 
-// syncRefused hears that the receiver dropped a packet of a synchronise
+// syncRefused notes that the receiver dropped a packet of a synchronise
 // operation because earlier ones are missing: its message waits once more.
 func (m *MP) syncRefused(now Time, s seq) {
 	m.count.EarlySynchronise++
-	if s < m.out.una || s >= m.out.nxt {
+	o := &m.out[requests]
+	if s < o.una || s >= o.nxt {
 		return
 	}
-	m.syncHold = now + max(m.syncDelay(), m.rtt.smoothed()/2)
+	m.req.syncHold = now + max(m.syncDelay(), m.rtt.smoothed()/2)
 	// The receiver keeps nothing of an early operation and has one refusal for
 	// all of its packets.
-	msg := m.out.find(s)
-	m.recover.refused(msg.first, msg.first+seq(msg.packets))
+	msg := o.find(s)
+	m.loss.refused(requests, msg.first, msg.first+seq(msg.packets))
 }
 
 // mayResend says whether packet s can be sent again now. Packets of a
 // synchronise operation wait while something before the operation is missing.
-func (m *MP) mayResend(now Time, s seq) bool {
-	if m.opt.Selective && s >= m.out.una+seq(m.peerSlots) {
+func (m *MP) mayResend(now Time, id streamID, s seq) bool {
+	o := &m.out[id]
+	if m.opt.Selective && s >= o.una+seq(m.gate.peerSlots) {
 		return false // the receiver would refuse it; snd_una comes first
 	}
-	msg := m.out.find(s)
-	if !msg.sync || m.out.una >= msg.first || now >= m.syncHold {
+	if id == responses {
 		return true
 	}
-	m.timers.arm(timerSync, m.syncHold)
+	msg := o.find(s)
+	if !msg.sync || o.una >= msg.first || now >= m.req.syncHold {
+		return true
+	}
+	m.timers.arm(timerSync, m.req.syncHold)
 	return false
 }

@@ -108,7 +108,7 @@ func TestMPRefusedSynchroniseGoesAgain(t *testing.T) {
 			q.nak(wire.NakEarlySynchronise, 1, 1)
 			q.nak(wire.NakEarlySynchronise, 2, 2)
 			q.wantIdle("it waits once more")
-			q.until(q.mp.syncHold - 1)
+			q.until(q.mp.req.syncHold - 1)
 			q.wantIdle("until the delay has passed again")
 			q.advance(mpRTT)
 			for _, p := range q.wantSent("and goes again, whole", 1, 2) {
@@ -140,8 +140,8 @@ func TestMPOneRefusalResendsTheWholeSynchronise(t *testing.T) {
 				q.ack(q.number(p.PSN))
 			}
 		}
-		if q.peerNext != 4 {
-			t.Errorf("selective=%v: packet %d was not sent again", selective, q.peerNext)
+		if q.peerNext[requests] != 4 {
+			t.Errorf("selective=%v: packet %d was not sent again", selective, q.peerNext[requests])
 		}
 	}
 }

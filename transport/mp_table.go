@@ -17,7 +17,7 @@ import (
 // MPStateLen is the size of the table: 66 bytes (MP-RDMA §4.1).
 const MPStateLen = 66
 
-// ErrStateTable is what ParseMPState answers for bytes that are no table.
+// ErrStateTable is what ParseMPState returns for bytes that are no table.
 var ErrStateTable = errors.New("not a table of MP state")
 
 // MPState is table 1 in Go's types.
@@ -110,26 +110,28 @@ func ParseMPState(b []byte) (s MPState, rest []byte, err error) {
 
 // AppendState writes the connection's table after b, for traces. A connection
 // that is not ready to send, tracks more than 64 packets or recovers
-// selectively has no such table, and appends nothing.
+// selectively has no such table, and appends nothing. The table is that of the
+// stream of requests: the paper has no other.
 func (m *MP) AppendState(b []byte) []byte {
-	r, ok := m.recover.(*paperRecovery)
+	paper, ok := m.loss.(*paperRecovery)
 	if !ok || m.opt.Slots > 64 {
 		return b
 	}
+	r, out, in := &paper.streams[requests], &m.out[requests], &m.in[requests]
 	s := MPState{
-		Window: m.control.Window(), Inflate: int32(r.inflate),
-		SendUna: m.out.una.psn(), SendNext: m.out.nxt.psn(), RecvNext: m.in.nxt.psn(),
-		HighestAcked: m.sndOOH.psn(), Slots: uint8(m.opt.Slots),
-		Retransmit: m.out.una.psn(), Recovery: m.out.una.psn(),
-		MaxPathID: uint16(len(m.paths) - 1), Probability: m.opt.ProbeProbability,
-		BitmapHead: uint8(m.in.nxt % seq(m.opt.Slots)),
+		Window: m.gate.control.Window(), Inflate: int32(r.inflate),
+		SendUna: out.una.psn(), SendNext: out.nxt.psn(), RecvNext: in.nxt.psn(),
+		HighestAcked: out.ooh.psn(), Slots: uint8(m.opt.Slots),
+		Retransmit: out.una.psn(), Recovery: out.una.psn(),
+		MaxPathID: uint16(m.paths.count - 1), Probability: m.opt.ProbeProbability,
+		BitmapHead: uint8(in.nxt % seq(m.opt.Slots)),
 		BurstTimer: deadline24(m.timers.deadlineOf(timerBurst)), RestartTimer: deadline24(m.idleFrom()),
 		Alpha: m.opt.Alpha, SmoothedRTT: m.rtt.srtt, RTTVariation: m.rtt.rttvar, RTTMeasured: m.rtt.measured,
 	}
 	if r.active {
 		s.Retransmit, s.Recovery = r.retx.psn(), r.recovery.psn()
 	}
-	for i, w := range m.in.slots.words {
+	for i, w := range in.slots.words {
 		binary.BigEndian.PutUint64(s.Bitmap[8*i:], w)
 	}
 	return s.Append(b)
@@ -138,7 +140,7 @@ func (m *MP) AppendState(b []byte) []byte {
 // idleFrom is when the connection will count as idle (§3.5: three round
 // trips), or zero when it has not sent anything.
 func (m *MP) idleFrom() Time {
-	last := max(m.out.lastSent, m.lastAck)
+	last := max(m.out[requests].lastSent, m.lastAck)
 	if last == 0 {
 		return 0
 	}

@@ -16,28 +16,28 @@ type tableRow struct {
 
 // tableOf lists the rows with what a live connection must have written.
 func tableOf(m *MP) []tableRow {
-	r := m.recover.(*paperRecovery)
-	retx, recovery := m.out.una, m.out.una
+	r := &m.loss.(*paperRecovery).streams[requests]
+	retx, recovery := m.out[requests].una, m.out[requests].una
 	if r.active {
 		retx, recovery = r.retx, r.recovery
 	}
 	psn := func(s seq) uint64 { return uint64(s.psn()) }
 	return []tableRow{
-		{"cwnd", "1/65536 packet", 4, uint64(m.control.Window()*65536 + 0.5)},
+		{"cwnd", "1/65536 packet", 4, uint64(m.gate.control.Window()*65536 + 0.5)},
 		{"inflate", "signed", 4, uint64(uint32(int32(r.inflate)))},
-		{"snd_una", "PSN", 3, psn(m.out.una)},
-		{"snd_nxt", "PSN", 3, psn(m.out.nxt)},
-		{"rcv_nxt", "PSN", 3, psn(m.in.nxt)},
-		{"snd_ooh", "PSN", 3, psn(m.sndOOH)},
+		{"snd_una", "PSN", 3, psn(m.out[requests].una)},
+		{"snd_nxt", "PSN", 3, psn(m.out[requests].nxt)},
+		{"rcv_nxt", "PSN", 3, psn(m.in[requests].nxt)},
+		{"snd_ooh", "PSN", 3, psn(m.out[requests].ooh)},
 		{"L", "packets", 1, 64},
 		{"snd_retx", "PSN", 3, psn(retx)},
 		{"recovery", "PSN", 3, psn(recovery)},
 		{"MaxPathID", "paths - 1", 2, uint64(m.attr.Paths - 1)},
 		{"p", "1/200", 1, 2},
 		{"bitmap data", "2 bits a packet", 16, 0},
-		{"bitmap head", "slot", 1, psn(m.in.nxt) % 64},
+		{"bitmap head", "slot", 1, psn(m.in[requests].nxt) % 64},
 		{"burst_timer", "deadline, µs mod 2^24", 3, uint64(m.timers.deadlineOf(timerBurst)/Microsecond) & 0xffffff},
-		{"restart_timer", "idle from, µs mod 2^24", 3, uint64((max(m.out.lastSent, m.lastAck)+3*m.rtt.srtt)/Microsecond) & 0xffffff},
+		{"restart_timer", "idle from, µs mod 2^24", 3, uint64((max(m.out[requests].lastSent, m.lastAck)+3*m.rtt.srtt)/Microsecond) & 0xffffff},
 		{"alpha", "halves", 1, 2},
 		{"srtt", "ns", 4, uint64(m.rtt.srtt)},
 		{"rttvar", "ns", 4, uint64(m.rtt.rttvar)},
@@ -60,7 +60,7 @@ func busyPaperConnection(t *testing.T) *MP {
 	q.ack(8, withWindow(100))
 	in := q.peerWrite(0, 0, pattern(1, 20*mpMTU))
 	q.arrive(in[0], in[2], in[19])
-	if !q.mp.recover.(*paperRecovery).active || !q.mp.timers.armed(timerBurst) {
+	if !q.mp.loss.(*paperRecovery).streams[requests].active || !q.mp.timers.armed(timerBurst) {
 		t.Fatal("the connection is not as busy as it should be")
 	}
 	return q.mp
@@ -106,19 +106,19 @@ func TestMPStateRoundTrip(t *testing.T) {
 	if err != nil || len(rest) != 1 {
 		t.Fatal(err, rest)
 	}
-	if !s.InRecovery() || s.Window-m.control.Window() > 1e-4 || m.control.Window()-s.Window > 1e-4 {
-		t.Errorf("state %+v, cwnd %v", s, m.control.Window())
+	if !s.InRecovery() || s.Window-m.gate.control.Window() > 1e-4 || m.gate.control.Window()-s.Window > 1e-4 {
+		t.Errorf("state %+v, cwnd %v", s, m.gate.control.Window())
 	}
-	if s.SendUna != m.out.una.psn() || s.Slots != 64 || s.MaxPathID != 15 || s.Probability != 0.01 || s.Alpha != 1 || s.SmoothedRTT != m.rtt.srtt {
+	if s.SendUna != m.out[requests].una.psn() || s.Slots != 64 || s.MaxPathID != 15 || s.Probability != 0.01 || s.Alpha != 1 || s.SmoothedRTT != m.rtt.srtt {
 		t.Errorf("state %+v", s)
 	}
-	head := m.in.nxt
+	head := m.in[requests].nxt
 	for n := range seq(64) {
 		i := (uint64(s.BitmapHead) + uint64(n)) % 64
 		word := s.Bitmap[8*(i/32):][:8]
 		v := slot(word[7-i%32/4]>>(i%4*2)) & 3
-		if v != m.in.slots.at(head+n) {
-			t.Errorf("slot %d after the head is %d, want %d", n, v, m.in.slots.at(head+n))
+		if v != m.in[requests].slots.at(head+n) {
+			t.Errorf("slot %d after the head is %d, want %d", n, v, m.in[requests].slots.at(head+n))
 		}
 	}
 	if again := s.Append(nil); string(again) != string(encoded) {

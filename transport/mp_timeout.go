@@ -4,103 +4,130 @@ package transport
 type mpTimer uint8
 
 const (
-	timerRTO   mpTimer = iota // nothing acknowledged for too long
-	timerEarly                // the tail may be lost (§3.5, after FUSO)
-	timerBurst                // window open, nothing released (§3.5)
-	timerSync                 // a synchronise operation waits (§3.4)
-	timerRNR                  // the peer had no receive
-	timerProbe                // a retired path is to be tried
+	timerRTO mpTimer = iota // nothing acknowledged for too long; one for each stream
+	_
+	timerEarly // the tail may be lost (§3.5, after FUSO); one for each stream
+	_
+	timerBurst // window open, nothing released (§3.5)
+	timerSync  // a synchronise operation waits (§3.4)
+	timerRNR   // the peer had no receive
+	timerProbe // a retired path is to be tried
+	timerAlive // the peer has been silent
 )
 
-// armRTO starts the retransmission timer; it doubles with each timeout in a row.
-func (m *MP) armRTO(now Time) {
+// of is the timer of a stream, where each has one.
+func (t mpTimer) of(id streamID) mpTimer { return t + mpTimer(id) }
+
+const (
+	// longestRTO bounds the doubling, so that a connection resumes soon after a
+	// network that was dead for long comes back.
+	longestRTO = Second
+	// maxEarly bounds how often the tail is sent again before the
+	// retransmission timeout takes over.
+	maxEarly = 3
+	// patienceWithResponses is after how many timeouts a refusal no longer waits
+	// for the responses before it: a peer that refuses something itself takes none.
+	patienceWithResponses = 5
+)
+
+// rto is the retransmission timeout before it is doubled. A program that asks
+// for a shorter acknowledgement timeout gets it, as long as packets can make
+// the round trip.
+func (m *MP) rto() Time {
 	rto := max(m.rtt.late(), m.opt.MinRTO)
 	if most := m.attr.ackTimeout(); most > 0 {
-		rto = min(rto, max(most, m.opt.MinRTO))
+		rto = min(rto, max(most, m.rtt.late()))
 	}
-	if m.timers.armed(timerRNR) {
+	return rto
+}
+
+// armRTO starts the retransmission timer of a stream; it doubles with each timeout in a row.
+func (m *MP) armRTO(now Time, id streamID) {
+	if id == requests && m.timers.armed(timerRNR) {
 		return // the peer asked for silence
 	}
-	m.timers.arm(timerRTO, now+max(rto, min(rto<<min(m.retries, 10), longestRTO)))
-}
-
-// longestRTO bounds the doubling, so that a connection resumes soon after a
-// network that was dead for long comes back.
-const longestRTO = Second
-
-// noteProgress acts on what the packet at hand acknowledged.
-func (m *MP) noteProgress(now Time) {
-	if m.progressed {
-		m.progressed = false
-		m.progress(now)
+	o, rto := &m.out[id], m.rto()
+	longest := longestRTO
+	if t := m.attr.ackTimeout(); t > 0 {
+		longest = min(longest, t)
 	}
+	at := now + max(rto, min(rto<<min(o.retries, 10), longest))
+	if m.attr.Timeout != 0 && o.retries >= uint16(m.attr.RetryCount) {
+		at = min(at, max(now+1, o.since+m.patience()))
+	}
+	m.timers.arm(timerRTO.of(id), at)
 }
 
-// progress restarts the retransmission timer after news, or stops it when
+// patience is how long packets may go unacknowledged before the connection
+// fails. It is what the same attributes mean in RC: a timeout for the packet
+// and one for each retry. How often a packet is sent within that time is
+// another matter, which the round trip decides.
+func (m *MP) patience() Time { return m.attr.ackTimeout() * Time(m.attr.RetryCount+1) }
+
+// progress restarts the timers of a stream after news, or stops them when
 // nothing is outstanding.
-func (m *MP) progress(now Time) {
-	m.earlyTries = 0
-	if m.out.una == m.out.nxt {
-		m.timers.disarm(timerRTO)
-		m.timers.disarm(timerEarly)
-		m.watchAnswers(now)
+func (m *MP) progress(now Time, id streamID) {
+	o := &m.out[id]
+	o.early = 0
+	m.timers.disarm(timerEarly.of(id))
+	if !o.outstanding() {
+		m.timers.disarm(timerRTO.of(id))
+		m.armAlive(now)
 		return
 	}
-	m.armRTO(now)
-	m.timers.disarm(timerEarly)
-	m.armEarly(now)
+	m.armRTO(now, id)
+	m.armEarly(now, id)
 }
-
-// maxEarlyTries bounds how often the tail is sent again before the
-// retransmission timeout takes over.
-const maxEarlyTries = 3
 
 // armEarly starts the timer that sends the tail again when there is no new
 // data (§3.5): a lost tail then costs a few round trips, not a timeout.
-func (m *MP) armEarly(now Time) {
-	if m.timers.armed(timerEarly) || m.earlyTries >= maxEarlyTries || m.out.una == m.out.nxt {
+func (m *MP) armEarly(now Time, id streamID) {
+	o, timer := &m.out[id], timerEarly.of(id)
+	if m.timers.armed(timer) || o.early >= maxEarly || !o.outstanding() {
 		return
 	}
-	m.timers.arm(timerEarly, now+m.earlyAge()<<m.earlyTries)
+	m.timers.arm(timer, now+m.earlyAge()<<o.early)
 }
 
 func (m *MP) earlyAge() Time {
 	return max(Time(m.opt.EarlyRetransmit*float64(m.rtt.smoothed())), m.rtt.late(), 1)
 }
 
-// sendEarly sends the oldest unacknowledged packet again as if it were new
-// data, if it is old enough.
-func (m *MP) sendEarly(now Time, p *Packet) bool {
-	if m.earlyTries >= maxEarlyTries {
+// sendEarly sends the oldest unacknowledged packet of a stream again as if it
+// were new data, if it is old enough.
+func (m *MP) sendEarly(now Time, id streamID, p *Packet) bool {
+	o := &m.out[id]
+	if o.early >= maxEarly || !m.mayTransmit(id) {
 		return false
 	}
-	s, sentAt, ok := m.recover.oldest()
-	if !ok || !m.mayResend(now, s) {
+	s, sentAt, ok := m.loss.oldest(id)
+	if !ok || !m.mayResend(now, id, s) {
 		return false
 	}
-	if due := sentAt + m.earlyAge()<<m.earlyTries; now < due {
-		m.timers.arm(timerEarly, due)
+	if due := sentAt + m.earlyAge()<<o.early; now < due {
+		m.timers.arm(timerEarly.of(id), due)
 		return false
 	}
-	m.earlyTries++
+	o.early++
 	m.count.EarlyRetransmits++
-	m.timers.disarm(timerEarly)
-	return m.sendAgain(now, s, p)
+	m.timers.disarm(timerEarly.of(id))
+	return m.sendAgain(now, id, s, p)
 }
 
 // replaceOverdue sends an overdue packet again though the window is full: where
 // the sender keeps records the earlier transmission is given up, so nothing is
 // added to the network. A window of one packet would otherwise have no second
 // chance before the timeout.
-func (m *MP) replaceOverdue(now Time, p *Packet) bool {
-	if !m.earlyDue || !m.opt.Selective {
+func (m *MP) replaceOverdue(now Time, id streamID, p *Packet) bool {
+	o := &m.out[id]
+	if !o.earlyDue || !m.opt.Selective {
 		return false
 	}
-	m.earlyDue = false
-	if _, lost := m.recover.next(); lost {
+	o.earlyDue = false
+	if _, lost := m.loss.next(id); lost {
 		return false
 	}
-	return m.sendEarly(now, p)
+	return m.sendEarly(now, id, p)
 }
 
 // HandleTimeout runs the timers that are due.
@@ -111,99 +138,83 @@ func (m *MP) HandleTimeout(now Time) {
 	if m.timers.expired(timerBurst, now) {
 		m.releaseAll()
 	}
-	if m.timers.expired(timerEarly, now) {
-		// What is sent early may open a closed clock.
-		m.earlyDue = true
-		m.released = max(m.released, min(1, m.awnd()))
-	}
 	m.timers.expired(timerSync, now) // PollTransmit looks again
 	if m.timers.expired(timerProbe, now) {
-		m.probeDue = true
+		m.paths.probeDue = true
 	}
-	if m.timers.expired(timerRTO, now) {
-		m.timedOut(now)
+	for id := range numStreams {
+		if m.timers.expired(timerEarly.of(id), now) {
+			// What is sent early may open a closed clock.
+			m.out[id].earlyDue = true
+			m.gate.openOne(m.loss.inFlight())
+		}
+		if m.timers.expired(timerRTO.of(id), now) {
+			m.timedOut(now, id)
+		}
+	}
+	if m.timers.expired(timerAlive, now) {
+		m.watchSilence(now)
 	}
 }
 
-// timedOut is the retransmission timeout (§3.5): everything unacknowledged is
-// sent again, until the retry count is used up.
-func (m *MP) timedOut(now Time) {
-	if !m.state.sends() {
+// timedOut is the retransmission timeout of a stream (§3.5): everything
+// unacknowledged is sent again, until the retry count is used up.
+func (m *MP) timedOut(now Time, id streamID) {
+	o := &m.out[id]
+	if !m.state.sends() || !o.outstanding() {
 		return
 	}
-	if m.out.una == m.out.nxt {
-		m.askIfAlive(now)
-		return
-	}
-	if m.in.ending && m.retries >= patienceWithResponses {
+	if id == responses && m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {
 		m.endNow()
 		return
 	}
 	m.count.LocalAckTimeoutErr++
-	if m.attr.Timeout != 0 && m.retries >= uint16(m.attr.RetryCount) {
+	if m.attr.Timeout != 0 && o.retries >= uint16(m.attr.RetryCount) && now-o.since >= m.patience() {
 		m.fail(RetryExcErr)
 		return
 	}
-	m.retries = min(m.retries+1, 1000) // without a timeout there is no end to them
-	m.earlyTries = 0
-	m.blameSilence()
-	m.recover.timedOut()
-	m.control.OnTimeout()
-	m.doubtful = m.out.nxt
-	for p := range m.paths {
-		if m.paths[p].Retired && m.retries >= 2 {
-			m.restore(now, Path(p)) // it can be no worse than those in use
+	o.retries = min(o.retries+1, 1000) // without a timeout there is no end to them
+	o.early = 0
+	m.paths.blameSilence(m.opt.Selective)
+	m.loss.timedOut(id)
+	m.settle(now)
+	m.gate.control.OnTimeout()
+	o.doubtful = o.nxt
+	for p := range m.paths.all {
+		if m.paths.all[p].Retired && o.retries >= 2 {
+			m.restorePath(now, Path(p)) // it can be no worse than those in use
 		}
 	}
+	m.paths.restart()
 	m.releaseAll()
-	m.armRTO(now)
+	m.armRTO(now, id)
 }
 
-// blameSilence tells the policy on which paths packets were not answered. A path
-// that had none in the network has not been silent, and is where the next ones
-// should go: a path whose acknowledgements are lost looks idle, and would
-// otherwise be chosen for the same packets until the retries are used up.
-func (m *MP) blameSilence() {
-	for p := range m.paths {
-		if !m.opt.Selective || m.paths[p].inFlight() > 0 {
-			m.policy.Feedback(Path(p), TimedOut, 0)
-		}
-	}
-}
-
-// peerNotReady hears an RNR NAK for packet s. All that is not acknowledged waits
+// peerNotReady takes an RNR NAK for request packet s. All that is not acknowledged waits
 // and is then sent again: what was lost before s would otherwise wait for a
 // timeout, which each further refusal puts off.
 func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 	m.count.RNRNaksReceived++
-	if s < m.out.una || s >= m.out.nxt {
+	o := &m.out[requests]
+	if s < o.una || s >= o.nxt {
 		return
 	}
-	if m.timers.armed(timerRNR) {
-		// Another packet of the same flight was refused.
-		m.recover.rewind(m.out.una)
-		return
+	if !m.timers.armed(timerRNR) { // else another packet of the same flight was refused
+		if m.attr.RNRRetry != InfiniteRNRRetry && m.req.rnrRetries >= m.attr.RNRRetry {
+			m.count.RNRNakRetryErr++
+			m.fail(RNRRetryExcErr)
+			return
+		}
+		m.req.rnrRetries = min(m.req.rnrRetries+1, 100)
+		m.timers.arm(timerRNR, now+wait)
+		m.timers.disarm(timerRTO.of(requests))
+		m.timers.disarm(timerEarly.of(requests))
 	}
-	if m.rnrRetries == 0 || s < m.rnrAt {
-		m.rnrAt = s
-	}
-	if m.attr.RNRRetry != InfiniteRNRRetry && m.rnrRetries >= m.attr.RNRRetry {
-		m.count.RNRNakRetryErr++
-		m.fail(RNRRetryExcErr)
-		return
-	}
-	m.rnrRetries = min(m.rnrRetries+1, 100)
-	m.recover.rewind(m.out.una)
-	m.timers.arm(timerRNR, now+wait)
-	m.timers.disarm(timerRTO)
-	m.timers.disarm(timerEarly)
+	m.loss.refused(requests, o.una, o.nxt)
 }
 
 func (m *MP) resumeAfterRNR(now Time) {
+	m.out[requests].since = now
 	m.releaseAll()
-	m.armRTO(now)
+	m.armRTO(now, requests)
 }
-
-// patienceWithResponses is after how many timeouts a refusal no longer waits
-// for the responses before it: a peer that refuses something itself takes none.
-const patienceWithResponses = 5

@@ -18,38 +18,53 @@ func quiet(t *testing.T, edit func(*MPOptions, *Attr)) *mpTest {
 }
 
 // §3.5: RTO will eventually fire and the sender starts to retransmit all
-// unacknowledged packets. It doubles each time, and gives up after exactly
-// RetryCount retries.
-func TestMPRetryCountIsExact(t *testing.T) {
+// unacknowledged packets. It doubles each time, up to the acknowledgement
+// timeout; and the connection fails when that has passed once for the packets and once
+// for each retry, as in RC, whatever the program asks for.
+func TestMPAckTimeoutAsInRC(t *testing.T) {
 	for _, selective := range []bool{false, true} {
-		for retries := range uint8(8) {
-			q := quiet(t, func(o *MPOptions, a *Attr) { o.Selective = selective; a.RetryCount = retries })
-			id := q.write(2)
-			q.write(1)
-			q.wantSent("three packets", 0, 1, 2)
-			wait := Time(0)
-			for i := range retries {
-				d := q.advanceToTimer()
-				if i > 0 && d != 2*wait && d != longestRTO {
-					t.Fatalf("timeout %d came after %v, the one before after %v", i, d, wait)
+		for _, code := range []uint8{9, 14, 17, 20} {
+			for _, retries := range []uint8{0, 1, 7} {
+				q := quiet(t, func(o *MPOptions, a *Attr) {
+					o.Selective, o.MinRTO = selective, 20*Millisecond
+					a.RetryCount, a.Timeout = retries, code
+				})
+				started := q.now
+				id := q.write(2)
+				q.write(1)
+				q.wantSent("three packets", 0, 1, 2)
+				sent := 0
+				for wait := Time(0); q.mp.State() == RTS; {
+					d := q.advanceToTimer()
+					if q.mp.State() != RTS {
+						break
+					}
+					sent++
+					if longest := max(wait, q.mp.attr.ackTimeout()); d < wait && q.mp.out[requests].retries <= uint16(retries) || d > max(2*wait, longest) && d > longestRTO {
+						t.Fatalf("timeout %d came after %v, the one before after %v", sent, d, wait)
+					} else {
+						wait = d
+					}
+					if len(q.unwanted) == 0 || q.number(q.unwanted[0].PSN) != 0 {
+						t.Fatalf("retry %d did not begin with the oldest packet", sent)
+					}
+					wantAgain(t, true, q.unwanted)
+					q.unwanted = nil
+					q.wantDone("no completion while there is time left")
 				}
-				wait = d
-				if len(q.unwanted) == 0 || q.number(q.unwanted[0].PSN) != 0 {
-					t.Fatalf("retry %d of %d did not begin with the oldest packet", i+1, retries)
+				q.wantIdle("no retry is left")
+				want := q.mp.attr.ackTimeout() * Time(retries+1)
+				if took := q.now - started; took != want {
+					t.Errorf("timeout code %d, %d retries: failed after %v, want %v", code, retries, took, want)
 				}
-				wantAgain(t, true, q.unwanted)
-				q.unwanted = nil
-				q.wantDone("no completion while retries are left")
-			}
-			q.advanceToTimer()
-			q.wantIdle("no retry is left")
-			got := q.completions()
-			if len(got) != 2 || got[0].ID != id || got[0].Status != RetryExcErr || got[1].Status != WRFlushErr || q.mp.State() != Err {
-				t.Fatalf("retry count %d: %+v in state %v", retries, got, q.mp.State())
-			}
-			q.wantEvents("one event", EventQPFatal)
-			if n := q.mp.Counters().LocalAckTimeoutErr; n != uint64(retries)+1 {
-				t.Errorf("%d timeouts counted, want %d", n, retries+1)
+				if sent < int(retries) {
+					t.Errorf("timeout code %d: sent again %d times, want at least %d", code, sent, retries)
+				}
+				got := q.completions()
+				if len(got) != 2 || got[0].ID != id || got[0].Status != RetryExcErr || got[1].Status != WRFlushErr {
+					t.Fatalf("retry count %d: %+v in state %v", retries, got, q.mp.State())
+				}
+				q.wantEvents("one event", EventQPFatal)
 			}
 		}
 	}

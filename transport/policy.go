@@ -43,6 +43,12 @@ type Clocked interface {
 	At(now Time)
 }
 
+// Restarter is a policy that forgets, when sending begins anew after a timeout
+// or an idle time, what acknowledgements from before have released.
+type Restarter interface {
+	Restart()
+}
+
 // CongestionControl owns the window: the second seam. Windows are in packets.
 type CongestionControl interface {
 	// OnAck hears of one acknowledged packet.

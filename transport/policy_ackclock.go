@@ -113,6 +113,12 @@ func (a *ackClock) openRun(p Path) *clockedRun {
 	return nil
 }
 
+// Restart forgets releases and the run that was begun.
+func (a *ackClock) Restart() {
+	a.clocks.clear()
+	a.left = 0
+}
+
 // SetUsable takes a path out of use or brings it back; then its past is forgotten.
 func (a *ackClock) SetUsable(p Path, usable bool) {
 	a.usable.set(p, usable)

@@ -62,7 +62,7 @@ func TestMPTellsClockedPolicyTheTime(t *testing.T) {
 		t.Errorf("20 bursts with gaps between used %d paths", len(all))
 	}
 	q.mp.SetPolicy(NewRoundRobin(16, q.mp.opt, q.mp.cfg.Rand))
-	if q.mp.clocked != nil {
+	if q.mp.paths.clocked != nil {
 		t.Error("a policy that does not ask for the time is told")
 	}
 }

@@ -31,7 +31,7 @@ type timers[K ~uint8] struct {
 }
 
 // maxTimers bounds the timer kinds of any one queue pair type.
-const maxTimers = 6
+const maxTimers = 9
 
 func (t *timers[K]) arm(k K, at Time)    { t.deadline[k] = at }
 func (t *timers[K]) disarm(k K)          { t.deadline[k] = 0 }

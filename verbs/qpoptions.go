@@ -75,7 +75,7 @@ type ConnOptions struct {
 	Paths       int // MP: virtual paths; default: all that the engine offers
 	Reads       int // READs and atomics outstanding towards the peer; default 16
 	ReadsServed int // READs and atomics that the peer may have outstanding; default 16
-	AckTimeout  int // local ACK timeout, 4.096 µs · 2^AckTimeout; default 14 (67 ms); None: never
+	AckTimeout  int // local ACK timeout, 4.096 µs · 2^AckTimeout; default 14 (67 ms), MP: 17 (537 ms); None: never
 	RetryCount  int // retries after a timeout or sequence error, to 7; default 7
 	RNRRetry    int // retries when the peer has no receive posted, to 7; default 7: for ever
 	MinRNRTimer int // code of the wait asked of a peer when no receive is posted; default 12 (0.64 ms)
@@ -131,6 +131,11 @@ func (o QPOptions) withDefaults(info *EngineInfo) QPOptions {
 		policy, control := o.MP.Policy, o.MP.Control
 		o.MP = WireOptions()
 		o.MP.Policy, o.MP.Control = policy, control
+	}
+	if o.Type == MP {
+		// It retransmits by its own estimate of the round trip; the timeout decides
+		// only when to give up, which is after eight times this: 4.3 s.
+		orDefault(&o.Conn.AckTimeout, 17)
 	}
 	o.Conn = o.Conn.withDefaults(info)
 	if o.Type != MP {

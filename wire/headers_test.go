@@ -54,14 +54,14 @@ func randomHeaders(r *rand.Rand, op Opcode) Headers {
 	}
 	if ext&extMPAck != 0 {
 		h.Ack = MPAck{
-			ECE: r.IntN(2) == 0, ReTx: r.IntN(2) == 0, Path: uint16(r.Uint32()), SACK: PSN(r.Uint32() & mask24),
+			ECE: r.IntN(2) == 0, ReTx: r.IntN(2) == 0, Responses: r.IntN(2) == 0, Path: uint16(r.Uint32()), SACK: PSN(r.Uint32() & mask24),
 			AACK: PSN(r.Uint32() & mask24), SentAt: r.Uint32(), Window: uint16(r.Uint32()),
 		}
 	}
 	if ext&extMPAckBatch != 0 {
 		received := r.Uint64() | 1
 		h.Batch = MPAckBatch{
-			Path: uint16(r.Uint32()), Base: PSN(r.Uint32() & mask24), AACK: PSN(r.Uint32() & mask24), SentAt: r.Uint32(),
+			Responses: r.IntN(2) == 0, Path: uint16(r.Uint32()), Base: PSN(r.Uint32() & mask24), AACK: PSN(r.Uint32() & mask24), SentAt: r.Uint32(),
 			Window: uint16(r.Uint32()), Received: received, Marked: r.Uint64() & received, ReTx: r.Uint64() & received,
 		}
 	}
@@ -186,7 +186,7 @@ func TestBadPackets(t *testing.T) {
 		{"payload on a CNP", append(bth(CNP, nil), 0), ErrPayload},
 		{"payload on an atomic answer", append(bth(AtomicAcknowledge, nil), 0, 0, 0, 0), ErrPayload},
 		{"payload on a probe", append(bth(MPProbe, nil), 0, 0, 0, 0), ErrPayload},
-		{"MP data of version 2", patch(bth(MPBit|SendOnly, nil), BTHLen, 2), ErrVersion},
+		{"MP data of version 1", patch(bth(MPBit|SendOnly, nil), BTHLen, 1), ErrVersion},
 		{"MP ACK of version 0", patch(bth(MPBit|Acknowledge, nil), BTHLen+AETHLen, 0), ErrVersion},
 		{"batch without bit 0", patch(bth(MPAcknowledgeBatch, nil), BTHLen+AETHLen+27, 2), ErrMalformed},
 		{"nothing but pad on a SEND", append(bth(SendOnly, pad(3)), 1, 2, 3), nil},

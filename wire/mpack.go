@@ -6,13 +6,16 @@ import "encoding/binary"
 // probe. It returns to the sender everything that the sender, which keeps no
 // state per path, needs to know about one packet (MP-RDMA §3.1, §3.2).
 type MPAck struct {
-	ECE    bool   // the packet arrived with an ECN mark
-	ReTx   bool   // the packet was a retransmission
-	Path   uint16 // the packet's virtual path
-	SACK   PSN    // the packet
-	AACK   PSN    // every packet before this one has arrived: the receiver's rcv_nxt
-	SentAt uint32 // the packet's SentAt
-	Window uint16 // packets the receiver can take; 0: it sets no limit
+	ECE  bool // the packet arrived with an ECN mark
+	ReTx bool // the packet was a retransmission
+	// Responses says that the packet was one of the stream of responses, which
+	// has PSNs of its own, and not one of the stream of requests.
+	Responses bool
+	Path      uint16 // the packet's virtual path
+	SACK      PSN    // the packet
+	AACK      PSN    // every packet before this one has arrived: the receiver's rcv_nxt
+	SentAt    uint32 // the packet's SentAt
+	Window    uint16 // packets the receiver can take; 0: it sets no limit
 }
 
 // ParseMPAck reads the header at the start of b.
@@ -40,6 +43,7 @@ func (h *MPAck) load(b []byte) error {
 	}
 	h.ECE = b[0]&mpBit7 != 0
 	h.ReTx = b[0]&mpBit6 != 0
+	h.Responses = b[0]&mpBit5 != 0
 	h.Path = binary.BigEndian.Uint16(b[2:])
 	h.SACK = PSN(binary.BigEndian.Uint32(b[4:]) & mask24)
 	h.AACK = PSN(binary.BigEndian.Uint32(b[8:]) & mask24)
@@ -50,7 +54,7 @@ func (h *MPAck) load(b []byte) error {
 
 func (h *MPAck) put(b []byte) {
 	_ = b[MPAckLen-1]
-	b[0] = flag(h.ECE, mpBit7) | flag(h.ReTx, mpBit6) | MPVersion
+	b[0] = flag(h.ECE, mpBit7) | flag(h.ReTx, mpBit6) | flag(h.Responses, mpBit5) | MPVersion
 	b[1] = 0
 	binary.BigEndian.PutUint16(b[2:], h.Path)
 	binary.BigEndian.PutUint32(b[4:], uint32(h.SACK)&mask24)

@@ -14,14 +14,15 @@ const MPAckBatchSpan = 64
 // and path selection count packets, not acknowledgements. Bit i, the least
 // significant first, is PSN Base+i.
 type MPAckBatch struct {
-	Path     uint16
-	Base     PSN    // the lowest PSN acknowledged here: bit 0 of Received is set
-	AACK     PSN    // as in MPAck
-	SentAt   uint32 // SentAt of the packet that arrived last
-	Window   uint16 // as in MPAck
-	Received uint64
-	Marked   uint64 // arrived with an ECN mark; a subset of Received
-	ReTx     uint64 // were retransmissions; a subset of Received
+	Responses bool // as in MPAck
+	Path      uint16
+	Base      PSN    // the lowest PSN acknowledged here: bit 0 of Received is set
+	AACK      PSN    // as in MPAck
+	SentAt    uint32 // SentAt of the packet that arrived last
+	Window    uint16 // as in MPAck
+	Received  uint64
+	Marked    uint64 // arrived with an ECN mark; a subset of Received
+	ReTx      uint64 // were retransmissions; a subset of Received
 }
 
 // ParseMPAckBatch reads the header at the start of b.
@@ -57,6 +58,7 @@ func (h *MPAckBatch) load(b []byte) error {
 	if b[0]&mpVersionMask != MPVersion {
 		return ErrVersion
 	}
+	h.Responses = b[0]&mpBit5 != 0
 	h.Path = binary.BigEndian.Uint16(b[2:])
 	h.Base = PSN(binary.BigEndian.Uint32(b[4:]) & mask24)
 	h.AACK = PSN(binary.BigEndian.Uint32(b[8:]) & mask24)
@@ -73,7 +75,7 @@ func (h *MPAckBatch) load(b []byte) error {
 
 func (h *MPAckBatch) put(b []byte) {
 	_ = b[MPAckBatchLen-1]
-	b[0] = MPVersion
+	b[0] = flag(h.Responses, mpBit5) | MPVersion
 	b[1] = 0
 	binary.BigEndian.PutUint16(b[2:], h.Path)
 	binary.BigEndian.PutUint32(b[4:], uint32(h.Base)&mask24)

@@ -5,12 +5,13 @@ import "encoding/binary"
 // MPVersion is the version of the three multi-path headers. It is in each of
 // them because their opcodes are private: nothing else on the wire tells two
 // generations apart.
-const MPVersion = 1
+const MPVersion = 2
 
 // Bits of the first byte of the multi-path headers.
 const (
 	mpBit7        = 0x80 // MPData: ReTx; MPAck: ECE
 	mpBit6        = 0x40 // MPData: Sync; MPAck: ReTx
+	mpBit5        = 0x20 // MPAck, MPAckBatch: Responses
 	mpVersionMask = 0x0f
 )
 

@@ -147,12 +147,12 @@ func TestMPProbeIsEchoed(t *testing.T) {
 	if sent[0].Ack.Path != 6 || sent[0].Ack.SentAt != 99 {
 		t.Errorf("echo %+v", sent[0].Ack)
 	}
-	for range 3 * maxEchoes {
+	for range 3 * maxProbeAcks {
 		h := probe
 		q.mp.HandlePacket(q.now, &h)
 	}
 	q.drain()
-	if len(q.unwanted) != maxEchoes {
-		t.Errorf("a flood of probes gets %d echoes, want %d", len(q.unwanted), maxEchoes)
+	if len(q.unwanted) != maxProbeAcks {
+		t.Errorf("a flood of probes gets %d echoes, want %d", len(q.unwanted), maxProbeAcks)
 	}
 }

@@ -166,7 +166,7 @@ func TestMPRecoveryKeepsTheWindow(t *testing.T) {
 			if x.calmPeak != window || x.peak > 2*window {
 				t.Errorf("%d packets in the network, %d while nothing was sent again; the window is %d", x.peak, x.calmPeak, window)
 			}
-			if inside := x.a.recover.inflight(); inside > window {
+			if inside := x.a.loss.inFlight(); inside > window {
 				t.Errorf("at the end the sender believes %d packets to be in the network", inside)
 			}
 		})

@@ -34,7 +34,7 @@ func TestMPRecoveryMode(t *testing.T) {
 	q.wantSent("clocked", 4, 5, 6)
 	q.nak(wire.NakPSNSequence, 0, 6)
 	wantAgain(t, true, q.wantSent("snd_retx is the NACKed packet", 0))
-	r := q.mp.recover.(*paperRecovery)
+	r := &q.mp.loss.(*paperRecovery).streams[requests]
 	if !r.active || q.number(r.recovery.psn()) != 7 {
 		t.Fatalf("recovery mode %v until %d, want until snd_nxt = 7", r.active, q.number(r.recovery.psn()))
 	}
@@ -77,7 +77,7 @@ func TestMPStaleNackIsIgnored(t *testing.T) {
 	q.forget()
 	q.nak(wire.NakPSNSequence, 1, 3)
 	q.wantIdle("packet 1 was acknowledged")
-	if q.mp.recover.(*paperRecovery).active {
+	if q.mp.loss.(*paperRecovery).streams[requests].active {
 		t.Error("recovery mode for an acknowledged packet")
 	}
 }
@@ -136,10 +136,10 @@ func TestMPLostRetransmissionIsSentOnceMore(t *testing.T) {
 	q.acks(1, 2, 3) // 0 is lost
 	q.wantSent("clocked", 4, 5, 6)
 	q.nak(wire.NakPSNSequence, 0, 6)
-	q.wantSent("recovery begins", 0) // lost again
-	for n := 1; n < 5; n++ {
+	q.wantSent("recovery begins", 0)      // lost again
+	for i, n := range []int{4, 5, 1, 2} { // 6 was refused
 		q.ack(n)
-		q.wantSent("an ACK clocks out a retransmission", n)
+		q.wantSent("an ACK clocks out a retransmission", i+1)
 	}
 	q.nak(wire.NakPSNSequence, 0, 4)
 	wantAgain(t, true, q.wantSent("packet 4 was sent after packet 0, both again", 0))

@@ -82,7 +82,7 @@ func TestMPSelectiveTakesBackALoss(t *testing.T) {
 	q := selectiveOn(t, 4, 4, onSinglePath)
 	q.write(40)
 	q.forget()
-	q.mp.peerWindow = 1 // nothing may go
+	q.mp.gate.peerWindow = 1 // nothing may go
 	q.acks(1, 2, 3)
 	q.forget()
 	if q.mp.Counters().Lost+q.mp.Counters().Retransmitted == 0 {
@@ -127,10 +127,10 @@ func TestMPLossResponse(t *testing.T) {
 		attr := mpAttr()
 		q := newMPTestWith(t, o, attr)
 		q.write(100)
-		before := q.mp.control.Window()
+		before := q.mp.gate.control.Window()
 		q.acks(4, 5) // 0..3 lost, proven by 7 at the latest
 		q.acks(6, 7)
-		after := q.mp.control.Window()
+		after := q.mp.gate.control.Window()
 		if responds && after > before-3 {
 			t.Errorf("cwnd %v after four losses at %v", after, before)
 		}

@@ -1,0 +1,172 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// mpRequests is what the stream of requests has beyond any stream.
+type mpRequests struct {
+	receives   uint32 // messages so far that consume a receive at the peer
+	reads      uint32 // READs and atomics so far
+	awaiting   fifo[awaited]
+	answered   uint32 // READs and atomics that have their response: the number of awaiting's oldest
+	rnrRetries uint8  // RNR NAKs since snd_una last moved
+	syncHold   Time   // synchronise packets sent again wait until then
+}
+
+// awaited is a READ or atomic that has begun and has no response.
+type awaited struct {
+	number uint64 // in the send queue
+	at     seq    // its packet
+}
+
+// mpResponses is what the stream of responses has beyond any stream.
+type mpResponses struct {
+	waiting    fifo[outMessage] // to begin
+	unfinished int              // those and the ones that have begun and are not acknowledged
+}
+
+// beginNext lets the next message of a stream begin.
+func (m *MP) beginNext(now Time, id streamID) bool {
+	if id == requests {
+		return m.beginRequest(now)
+	}
+	if m.resp.waiting.len() == 0 {
+		return false
+	}
+	m.out[responses].begin(*m.resp.waiting.pop())
+	return true
+}
+
+// beginRequest lets the next request begin, in the order of posting, when its
+// conditions hold.
+func (m *MP) beginRequest(now Time) bool {
+	if m.state != RTS || !m.sq.pending() {
+		return false
+	}
+	w := m.sq.wqes.at(m.sq.started)
+	if !m.mayBegin(now, w) {
+		return false
+	}
+	o, r := &m.out[requests], &m.req
+	msg := outMessage{kind: outRequest, number: m.sq.retired + uint64(m.sq.started), length: w.length, packets: 1}
+	msg.sync = w.Flags&Synchronise != 0
+	if w.Op.awaitsResponse() {
+		msg.msn = r.reads & wire.PSNMask
+		r.reads++
+		*r.awaiting.push() = awaited{msg.number, o.end}
+	} else {
+		msg.packets = packetsFor(w.length, m.attr.MTU)
+		msg.msn = r.receives & wire.PSNMask
+		if w.Op.consumesReceive() {
+			r.receives++
+		}
+	}
+	w.started, w.psn = true, o.end.psn()
+	m.sq.started++
+	o.begin(msg)
+	return true
+}
+
+// mayBegin checks what may hold a request back: fence, initiator depth and
+// the delay of a synchronise operation.
+func (m *MP) mayBegin(now Time, w *sendWQE) bool {
+	reads := m.req.awaiting.len()
+	if w.Flags&(Fence|Synchronise) != 0 && reads > 0 {
+		return false
+	}
+	if w.Op.awaitsResponse() && reads >= m.attr.Reads {
+		return false
+	}
+	if o := &m.out[requests]; w.Flags&Synchronise != 0 && o.outstanding() {
+		return m.syncDue(now, o.lastSent)
+	}
+	return true
+}
+
+// hasNew says whether there is new data that could be sent now or soon. An
+// operation that waits for its Δt counts: §5.2.5 says that delayed synchronise
+// messages go out as a burst, so the acknowledgements that come meanwhile must
+// leave the window open. Shrunk by each of them (§3.5, path window reduction), it
+// would close as fast as the network drains and make the next Δt the longer.
+func (m *MP) hasNew() bool { return m.streamHasNew(requests) || m.streamHasNew(responses) }
+
+func (m *MP) streamHasNew(id streamID) bool {
+	if m.out[id].midMessage() {
+		return true
+	}
+	if id == responses {
+		return m.resp.waiting.len() > 0
+	}
+	return m.state == RTS && m.sq.pending()
+}
+
+// acknowledged moves snd_una of a stream and finishes the messages that it
+// passes. It returns whether it moved.
+func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
+	o := &m.out[id]
+	if to <= o.una {
+		return false
+	}
+	o.retries, o.since = 0, now
+	m.loss.advanced(id, to)
+	m.settle(now)
+	if !m.opt.Selective {
+		m.count.Acknowledged += uint64(to - o.una)
+	}
+	o.una = to
+	for msg := o.finished(to); msg != nil; msg = o.finished(to) {
+		if msg.kind != outRequest {
+			m.resp.unfinished--
+		} else if w := m.sq.byNumber(msg.number); w != nil && !w.Op.awaitsResponse() {
+			w.done = true
+		}
+	}
+	if id == requests {
+		m.req.rnrRetries = 0
+		m.retire()
+	}
+	return true
+}
+
+// responded finishes the oldest READ or atomic.
+func (m *MP) responded(now Time) {
+	m.deliveredBefore(now)
+	a := *m.req.awaiting.pop()
+	m.req.answered++
+	if w := m.sq.byNumber(a.number); w != nil {
+		w.done = true
+	}
+	m.retire()
+	if m.req.awaiting.len() == 0 {
+		m.armAlive(now)
+	}
+}
+
+// deliveredBefore notes what the response to the oldest READ or atomic says
+// besides: the peer executed it when everything before it had arrived. So the
+// response acknowledges all that, even if every acknowledgement proper was lost.
+func (m *MP) deliveredBefore(now Time) {
+	if m.acknowledged(now, requests, m.req.awaiting.at(0).at+1) {
+		m.progress(now, requests)
+	}
+}
+
+// awaitingRequest finds the READ or atomic that a response belongs to, and
+// says whether it is the oldest one.
+func (m *MP) awaitingRequest(msn uint32) (w *sendWQE, oldest bool) {
+	i := wire.PSN(msn).Sub(wire.PSN(m.req.answered & wire.PSNMask))
+	if i < 0 || i >= m.req.awaiting.len() {
+		return nil, false
+	}
+	return m.sq.byNumber(m.req.awaiting.at(i).number), i == 0
+}
+
+// awaitsResponseAt says whether s is the request of a READ or atomic that was
+// delivered and has no response.
+func (m *MP) awaitsResponseAt(s seq) bool {
+	for i := range m.req.awaiting.len() {
+		if m.req.awaiting.at(i).at == s {
+			return true
+		}
+	}
+	return false
+}

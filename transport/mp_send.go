@@ -1,0 +1,258 @@
+package transport
+
+import "github.com/braid-rdma/braid/wire"
+
+// pollData yields the next data packet: of each stream first what was lost,
+// then new data; then, when there is none, old packets that are overdue.
+func (m *MP) pollData(now Time, p *Packet) bool {
+	if !m.state.sends() {
+		return false
+	}
+	order := [numStreams]streamID{m.turn.stream, m.turn.stream.other()}
+	if m.gate.allowance(m.loss.inFlight()) <= 0 {
+		m.armBurst(now)
+		return m.replaceOverdue(now, order[0], p) || m.replaceOverdue(now, order[1], p)
+	}
+	for _, id := range order {
+		if m.mayTransmit(id) && m.sendNext(now, id, p) {
+			m.turn.sent(id)
+			return true
+		}
+	}
+	if !m.hasNew() {
+		m.gate.starved = true
+	}
+	return m.sendEarly(now, order[0], p) || m.sendEarly(now, order[1], p)
+}
+
+// mayTransmit says whether a stream is not held back as a whole: requests wait
+// when the peer had no receive; responses never do.
+func (m *MP) mayTransmit(id streamID) bool {
+	return id == responses || !m.timers.armed(timerRNR)
+}
+
+// sendNext sends the next packet of a stream: what was lost, then what is new.
+func (m *MP) sendNext(now Time, id streamID, p *Packet) bool {
+	if s, ok := m.loss.next(id); ok {
+		return m.mayResend(now, id, s) && m.sendAgain(now, id, s, p)
+	}
+	o := &m.out[id]
+	if !m.spanOpen(o) || !o.midMessage() && !m.beginNext(now, id) {
+		return false
+	}
+	return m.sendNew(now, id, p)
+}
+
+func (m *MP) sendNew(now Time, id streamID, p *Packet) bool {
+	o := &m.out[id]
+	s := o.nxt
+	path, ok := m.buildData(now, id, s, false, p)
+	if !ok {
+		return false
+	}
+	if !o.outstanding() {
+		o.since = now
+	}
+	m.loss.sent(id, s, path, now, false)
+	o.nxt++
+	m.transmitted(now, id, s, path, p)
+	return true
+}
+
+func (m *MP) sendAgain(now Time, id streamID, s seq, p *Packet) bool {
+	path, ok := m.buildData(now, id, s, true, p)
+	if !ok {
+		return false
+	}
+	m.loss.sent(id, s, path, now, true)
+	m.count.Retransmitted++
+	m.transmitted(now, id, s, path, p)
+	m.settle(now)
+	return true
+}
+
+// transmitted counts a data packet and keeps the timers running.
+func (m *MP) transmitted(now Time, id streamID, s seq, path Path, p *Packet) {
+	o := &m.out[id]
+	o.unacked.sent(s, o.una)
+	o.lastSent = now
+	m.gate.used()
+	m.count.PacketsSent++
+	m.count.BytesSent += uint64(p.Length)
+	c := &m.paths.all[path].pathCounts
+	c.Sent++
+	c.Bytes += uint64(p.Length)
+	if !m.timers.armed(timerRTO.of(id)) {
+		m.armRTO(now, id)
+	}
+	m.armEarly(now, id)
+}
+
+// spanOpen says whether the receiver can track one more new packet of a stream.
+func (m *MP) spanOpen(o *outStream) bool {
+	limit := MaxTrackingSlots
+	if m.opt.WindowedSpan {
+		limit = int(m.gate.peerSlots)
+	}
+	return int(o.nxt-o.una) < limit
+}
+
+// dataPosted wakes a sender that had an open window and nothing to send.
+func (m *MP) dataPosted(now Time) {
+	if !m.gate.starved {
+		return
+	}
+	m.gate.starved = false
+	idle := now - max(m.out[requests].lastSent, m.out[responses].lastSent, m.lastAck)
+	// §3.5, connection restart: after three idle round trips begin from IW.
+	if m.loss.inFlight() == 0 && idle > 3*m.rtt.smoothed() {
+		m.gate.control.OnRestart()
+		m.paths.restart()
+	}
+	m.releaseAll()
+}
+
+// releaseAll opens the available window; the burst timer has nothing to do then.
+func (m *MP) releaseAll() {
+	m.gate.openAll(m.loss.inFlight())
+	m.timers.disarm(timerBurst)
+}
+
+// armBurst starts the burst timer when the window is open, data waits and no
+// acknowledgement has released it (§3.5: half a round trip).
+func (m *MP) armBurst(now Time) {
+	if !m.gate.clocked || m.timers.armed(timerBurst) {
+		return
+	}
+	if m.gate.available(m.loss.inFlight()) > m.gate.released && (m.streamHasData(requests) || m.streamHasData(responses)) {
+		m.timers.arm(timerBurst, now+max(1, m.rtt.smoothed()/2))
+	}
+}
+
+// streamHasData says whether a stream has a packet that the window alone holds back.
+func (m *MP) streamHasData(id streamID) bool {
+	if !m.mayTransmit(id) {
+		return false
+	}
+	_, lost := m.loss.next(id)
+	return lost || m.spanOpen(&m.out[id]) && m.streamHasNew(id)
+}
+
+// hasData says whether there is anything to send, now or soon.
+func (m *MP) hasData() bool {
+	if m.hasNew() {
+		return true
+	}
+	for id := range numStreams {
+		if _, lost := m.loss.next(id); lost {
+			return true
+		}
+	}
+	return false
+}
+
+// rollProbe decides once per round trip whether the next packet tries a random
+// path (§3.5).
+func (m *MP) rollProbe(now Time) {
+	if now < m.paths.probeRoll {
+		return
+	}
+	m.paths.probeRoll = now + m.rtt.smoothed()
+	m.paths.probeNew = m.cfg.Rand.Float64() < m.opt.ProbeProbability
+}
+
+// nextPath is the path of the next packet.
+func (m *MP) nextPath(now Time) Path {
+	p, probe := m.paths.next(now, m.cfg.Rand.IntN)
+	if probe {
+		m.count.Probes++
+	}
+	return p
+}
+
+// buildData fills p with packet s of a stream, and returns its path. It returns
+// false when the memory of the message is gone: of a request that is not the
+// oldest nothing is sent until those before it are complete, so that the failure is
+// that of the right request.
+func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Path, bool) {
+	msg := m.out[id].find(s)
+	offset := uint32(s - msg.first)
+	p.Spans = p.Spans[:0]
+	p.Length = 0
+	p.BTH = wire.BTH{PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: s.psn()}
+	switch msg.kind {
+	case outReadResponse:
+		if !m.buildReadResponse(msg, offset, p) {
+			m.refuseResponse(msg)
+			return 0, false
+		}
+	case outAtomicResponse:
+		p.Opcode = wire.MPBit | wire.AtomicAcknowledge
+		p.AtomicAck.Original = msg.value
+	default:
+		w := m.sq.byNumber(msg.number)
+		if w == nil || anyInvalid(w.Spans) {
+			if msg.number == m.sq.retired {
+				m.fail(LocProtErr)
+			}
+			return 0, false
+		}
+		m.buildRequest(w, msg, offset, p)
+	}
+	path := m.nextPath(now)
+	p.Path = path
+	p.MP = wire.MPData{ReTx: again, Sync: msg.sync, Path: uint16(path), MSN: msg.msn, Offset: offset, SentAt: now.stamp()}
+	p.Pad = uint8(-p.Length & 3)
+	return path, true
+}
+
+// segment is where packet offset of a message begins and how long it is.
+func (m *MP) segment(length, offset uint32) (at, n uint32) {
+	mtu := uint32(m.attr.MTU)
+	at = offset * mtu
+	return at, min(mtu, length-at)
+}
+
+// buildReadResponse asks for the right to read with every packet: the key may
+// have ended since the response began.
+func (m *MP) buildReadResponse(msg *outMessage, offset uint32, p *Packet) bool {
+	at, n := m.segment(msg.length, offset)
+	p.Opcode = wire.MPBit | readSegments.opcode(offset, msg.packets)
+	p.Length = int(n)
+	if n == 0 {
+		return true
+	}
+	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, msg.rkey, msg.va+uint64(at), n, RemoteRead)
+	if ok {
+		p.Spans = append(p.Spans, span)
+	}
+	return ok
+}
+
+func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet) {
+	switch {
+	case w.Op == OpRead:
+		p.Opcode = wire.MPBit | wire.ReadRequest
+		p.RETH = wire.RETH{VA: w.RemoteAddr, RKey: w.RKey, Length: w.length}
+		return
+	case w.Op.isAtomic():
+		p.Opcode = wire.MPBit | wire.FetchAdd
+		if w.Op == OpCompareSwap {
+			p.Opcode = wire.MPBit | wire.CompareSwap
+		}
+		p.AtomicETH = wire.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey, SwapAdd: w.SwapAdd, Compare: w.Compare}
+		return
+	}
+	at, n := m.segment(w.length, offset)
+	p.Length = int(n)
+	p.Spans = appendSlice(p.Spans, w.Spans, at, n)
+	p.Solicited = offset+1 == msg.packets && w.Flags&Solicited != 0
+	p.Opcode = wire.MPBit | segments[w.Op].opcode(offset, msg.packets)
+	p.Imm = wire.ImmDt(w.Imm)
+	if w.Op.isSend() {
+		p.IETH.RKey = w.RKey
+		return
+	}
+	// §3.1: every WRITE packet carries the address of its own data.
+	p.RETH = wire.RETH{VA: w.RemoteAddr + uint64(at), RKey: w.RKey, Length: w.length}
+}

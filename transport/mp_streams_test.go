@@ -1,0 +1,206 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
+// A response does not wait for the peer's receives: the peer may post its next
+// one only when the READ is done.
+func TestMPResponseDoesNotWaitForReceives(t *testing.T) {
+	q := newMPTest(t, nil)
+	first := q.send(10)
+	q.send(10)
+	q.wantSent("two SENDs", 0, 1)
+	q.ack(0)
+	q.wantDone("the first found the only receive", first)
+	q.nak(wire.RNRSyndrome(12), 1, 1)
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 3*mpMTU))
+	q.wantAnswersIgnoringAcks("at once", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_LAST")
+	q.acks(response(0), response(1), response(2))
+	q.arrive(q.peerRequest(wire.FetchAdd, 1, 1, 0, 8))
+	q.wantAnswersIgnoringAcks("an atomic too", "MP_ATOMIC_ACKNOWLEDGE")
+	if !q.mp.timers.armed(timerRNR) {
+		t.Error("the SEND was to wait meanwhile")
+	}
+}
+
+// Requests and responses take turns: a small message waits for at most one
+// turn of a large one, in either direction.
+func TestMPStreamsTakeTurns(t *testing.T) {
+	q := newMPTest(t, fixedWindowOf(256))
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 1000*mpMTU))
+	q.forget()
+	for n := range 4 {
+		q.send(10)
+		for i := 0; ; i++ {
+			if _, sent := q.sent[n]; sent {
+				break
+			}
+			if i > turnPackets {
+				t.Fatalf("SEND %d waits for more than %d packets of the response", n, turnPackets)
+			}
+			q.ack(response(n*turnPackets + i))
+		}
+	}
+}
+
+// Every packet of a response asks for the right to read: a key that ends
+// meanwhile, by Rekey or by SEND with invalidate, ends the response.
+func TestMPKeyEndsDuringResponse(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		q := newMPTest(t, nil)
+		q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 20*mpMTU))
+		q.wantAnswersIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
+		delete(q.mem.regions, q.exposed.RKey) // the region itself stays registered
+		if again {
+			q.mp.loss.refused(responses, q.mp.out[responses].una, q.mp.out[responses].nxt)
+		} else {
+			q.acks(response(0), response(1), response(2), response(3))
+		}
+		q.wantAnswersIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+		if q.mp.State() != Err {
+			t.Errorf("state %v", q.mp.State())
+		}
+	}
+}
+
+// A request whose memory is gone fails by itself: those before it complete
+// first, whether its packets are new or are sent again.
+func TestMPLocalProtectionErrorIsItsOwn(t *testing.T) {
+	for _, sentBefore := range []bool{false, true} {
+		q := newMPTest(t, nil)
+		gone := q.mem.register(mpPD, mpMTU, LocalWrite)
+		first := q.write(2)
+		if !sentBefore {
+			q.mem.deregister(gone)
+			gone = q.mem.register(mpPD, mpMTU, LocalWrite)
+		}
+		second := q.post(SendWR{Op: OpWrite, Spans: []Span{gone.span(0, mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99})
+		third := q.write(1)
+		q.forget()
+		q.mem.deregister(gone)
+		q.nak(wire.NakPSNSequence, 2, 3) // the second is to go again
+		q.wantDone("none yet")
+		q.acks(0, 1)
+		q.advanceToTimer()
+		var got []Completion
+		for len(got) < 3 && q.mp.State() == RTS {
+			q.advanceToTimer()
+		}
+		got = q.completions()
+		if len(got) != 3 || got[0].ID != first || got[0].Status != Success || got[1].ID != second || got[1].Status != LocProtErr || got[2].ID != third || got[2].Status != WRFlushErr {
+			t.Fatalf("sent before %v: %+v", sentBefore, got)
+		}
+	}
+}
+
+// So does a READ whose memory is gone when its response comes, in whatever order.
+func TestMPReadIntoMemoryThatIsGone(t *testing.T) {
+	q := newMPTest(t, nil)
+	gone := q.mem.register(mpPD, 100, LocalWrite)
+	write := q.write(1)
+	first := q.read(0, 100)
+	second := q.post(SendWR{Op: OpRead, Spans: []Span{gone.span(0, 100)}, RemoteAddr: 0x10000, RKey: 0x99})
+	q.forget()
+	q.mem.deregister(gone)
+	q.arrive(q.peerReadResponse(1, 1, pattern(2, 100))...)
+	q.wantDone("the first READ has no response yet")
+	if q.mp.State() != RTS {
+		t.Fatalf("state %v", q.mp.State())
+	}
+	q.arrive(q.peerReadResponse(0, 0, pattern(1, 100))...)
+	q.wantDone("the response tells that the WRITE was delivered", write, first)
+	q.arrive(q.peerReadResponse(1, 1, pattern(2, 100))...)
+	got := q.completions()
+	if len(got) != 1 || got[0].ID != second || got[0].Status != LocProtErr {
+		t.Fatalf("completions %+v", got)
+	}
+}
+
+// RNR retries are given back by progress, whichever of several refusals came first.
+func TestMPRNRRetriesAreGivenBackByProgress(t *testing.T) {
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.RNRRetry = 2 })
+	for range 4 {
+		q.send(10)
+	}
+	q.forget()
+	for n := range 3 {
+		q.nak(wire.RNRSyndrome(12), n+1, n+1) // the later one is refused first
+		q.advanceToTimer()
+		q.forget()
+		q.nak(wire.RNRSyndrome(12), n, n)
+		q.advanceToTimer()
+		q.forget()
+		q.ack(n)
+	}
+	if q.mp.State() != RTS {
+		t.Fatalf("three SENDs were taken, and the connection is in %v: %+v", q.mp.State(), q.completions())
+	}
+}
+
+// A batch acknowledges; a refusal in one would be read with fields that it does not have.
+func TestMPBatchNeverRefuses(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.write(4)
+	q.forget()
+	p := Packet{Headers: wire.Headers{
+		BTH:   wire.BTH{Opcode: wire.MPAcknowledgeBatch, PSN: q.psn(1)},
+		AETH:  wire.AETH{Syndrome: wire.NakRemoteAccess},
+		Batch: wire.MPAckBatch{Base: q.psn(1), AACK: q.psn(1), Received: 3},
+	}}
+	if v := q.hearPacket(p); v != Drop || q.mp.State() != RTS || q.mp.Counters().Stale != 1 {
+		t.Errorf("verdict %v, state %v, %d stale", v, q.mp.State(), q.mp.Counters().Stale)
+	}
+}
+
+// The window is that of the engine: a reset does not forget it.
+func TestMPResetKeepsTheAdvertisedWindow(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.mp.SetWindow(77)
+	attr := mpAttr()
+	for _, to := range []State{Reset, Init, RTR, RTS} {
+		if err := q.mp.Modify(q.now, to, &attr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.arrive(q.peerWrite(0, 0, pattern(1, 10))...)
+	if got := q.wantAnswers("one ACK", "ack 0 head 1")[0].Ack.Window; got != 77 {
+		t.Errorf("window %d, want 77", got)
+	}
+}
+
+// A timeout and an idle time begin anew: what was released before does not
+// choose the paths of what is sent then.
+func TestMPRestartForgetsReleases(t *testing.T) {
+	o := PaperOptions()
+	a := newAckClock(16, &o, mpConfig(mpMemory{newTestMemory()}, o, 1).Rand)
+	a.Feedback(3, Good, 2)
+	if p := a.Next(); p != 3 {
+		t.Fatalf("path %d, want the one that was acknowledged", p)
+	}
+	a.Feedback(3, Good, 40)
+	a.Restart()
+	same := 0
+	for range 40 {
+		if a.Next() == 3 {
+			same++
+		}
+	}
+	if same > 12 {
+		t.Errorf("%d of 40 packets follow releases from before", same)
+	}
+	for name, restart := range map[string]func(q *mpTest){
+		"timeout": func(q *mpTest) { q.mp.timedOut(q.now, requests) },
+		"idle":    func(q *mpTest) { q.acks(0, 1, 2, 3); q.now += Second; q.write(1) },
+	} {
+		q := newMPTest(t, nil)
+		q.write(4)
+		q.mp.clocks.Feedback(3, Good, 2)
+		restart(q)
+		if n := q.mp.clocks.clocks.len(); n > 1 {
+			t.Errorf("%s: %d releases are left", name, n)
+		}
+	}
+}
