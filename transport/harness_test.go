@@ -15,8 +15,9 @@ import (
 //
 // harness_scenario makes a scenario from a seed, harness_network carries
 // packets, harness_workload posts requests, harness_model knows what must come
-// of them, harness_checks compares. Everything is a function of the scenario
-// and its seed, so that a failure can be replayed.
+// of them, harness_checks compares. harness_draws adds what fewer programs do, each
+// kind in a file of its own. Everything is a function of the scenario and its
+// seed, so that a failure can be replayed.
 
 // maxSteps is far more than the longest workload needs.
 const maxSteps = 500000
