@@ -132,3 +132,38 @@ func TestAckTimeoutMeansTheSame(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitingForAReceiveCostsLittle: while the peer posts no receive, a message of
+// several packets is tried again once in a round trip and wait, not with every NAK:
+// otherwise what is tried again fills a slow link, and acknowledgements starve in it.
+func TestWaitingForAReceiveCostsLittle(t *testing.T) {
+	const posted = 20 * Millisecond
+	const name = "TestWaitingForAReceiveCostsLittle/"
+	sent := map[string]uint64{}
+	asPrograms(t, func(t *testing.T, sc *scenario) {
+		if !sc.survives(drawGates) {
+			t.Skipf("known fault: %s", mpKnownFaults[drawGates])
+		}
+		sc.setLinks(linkSpec{delay: 12 * Microsecond, nsPerByte: 8})
+		sc.ops, sc.kinds, sc.size = [2]int{1, 0}, []Op{OpSend}, 8*1024
+		w := newConnection(sc, &eventQueue{})
+		// The receive waits for a request that B never posts; the test opens the gate.
+		b := w.hosts[1]
+		b.work.recvs[0].gate = &gate{h: b}
+		w.open()
+		err := w.guard(func() {
+			w.runUntil(func() bool { return w.now > Second+posted })
+			sent[t.Name()] = w.hosts[0].qp.Counters().PacketsSent
+			b.work.recvs[0].gate = nil
+			w.wakeWaiting()
+			w.runUntil(w.finished)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc := sent[name+"RC"]
+		if n := sent[t.Name()]; n > 3*rc {
+			t.Errorf("%d packets were sent, RC sends %d", n, rc)
+		}
+	})
+}
