@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -68,12 +69,21 @@ func (e *end) firstFailure(o *operation, status transport.Status) transport.Stat
 	switch {
 	case status == transport.RemAccessErr && e.trespasses(o):
 		return transport.RemAccessErr
-	case status == transport.WRFlushErr && e.excluded():
+	case status == transport.WRFlushErr && (e.excluded() || e.respondsInVain()):
 		return transport.WRFlushErr
 	case !e.w.sc.harsh() && !e.peer().failed && !e.peer().excluded():
 		e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, status)
 	}
 	return transport.RetryExcErr
+}
+
+// respondsInVain says whether the connection may have ended because this end's
+// responses were not acknowledged for as long as the retries last: over MP they are
+// sent again like requests, and when they fail no request of this end is to blame.
+func (e *end) respondsInVain() bool {
+	p := e.peer()
+	asked := slices.ContainsFunc(p.ops[:p.posted], func(o *operation) bool { return o.awaitsResponse() })
+	return e.talkSpec.qp.Type == verbs.MP && e.w.sc.harsh() && asked
 }
 
 // checkEffect checks that what has completed has happened.
