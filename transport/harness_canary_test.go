@@ -16,17 +16,52 @@ type canary struct {
 	seen map[wire.PSN]bool
 	held Completion
 	some bool // held is to be reported again
+	kept []*SendWR
 }
 
 // plantedBug says what goes wrong. Unset functions change nothing.
 type plantedBug struct {
 	name     string
-	rc, mp   bool // which queue pairs can have it
+	rc, mp   bool   // which queue pairs can have it
+	needs    []draw // it shows only in scenarios with one of these; empty: in any
 	received func(c *canary, p *Packet) (deliver bool)
 	verdict  func(c *canary, p *Packet, v Verdict)
 	sent     func(c *canary, p *Packet)
 	complete func(c *canary, got *Completion) (report bool)
 	timeout  func(c *canary, at Time) Time
+	plant    func(h *host)
+	attr     func(a *Attr)
+	patient  bool // requests wait until there is nothing else to send
+}
+
+// mayShow says whether a scenario is one in which the bug can show.
+func (b *plantedBug) mayShow(sc *scenario) bool {
+	if sc.rc && !b.rc || !sc.rc && !b.mp {
+		return false
+	}
+	for _, d := range b.needs {
+		if sc.draws[d] {
+			return true
+		}
+	}
+	return len(b.needs) == 0
+}
+
+func (c *canary) Modify(now Time, to State, attr *Attr) error {
+	if attr != nil && c.bug.attr != nil {
+		changed := *attr
+		c.bug.attr(&changed)
+		attr = &changed
+	}
+	return c.QP.Modify(now, to, attr)
+}
+
+func (c *canary) PostSend(now Time, wr *SendWR) error {
+	if !c.bug.patient {
+		return c.QP.PostSend(now, wr)
+	}
+	c.kept = append(c.kept, wr)
+	return nil
 }
 
 func (c *canary) HandlePacket(now Time, p *Packet) Verdict {
@@ -42,6 +77,10 @@ func (c *canary) HandlePacket(now Time, p *Packet) Verdict {
 
 func (c *canary) PollTransmit(now Time, p *Packet) bool {
 	ok := c.QP.PollTransmit(now, p)
+	for !ok && len(c.kept) > 0 && c.QP.PostSend(now, c.kept[0]) == nil {
+		c.kept = c.kept[1:]
+		ok = c.QP.PollTransmit(now, p)
+	}
 	if ok && c.bug.sent != nil {
 		c.bug.sent(c, p)
 	}
@@ -158,19 +197,33 @@ var plantedBugs = []*plantedBug{
 	},
 }
 
+// sabotage plants a bug in the queue pairs of a scenario.
+func (s *scenario) plantBug(bug *plantedBug) {
+	s.sabotage = func(h *host, qp QP) QP {
+		if bug.plant != nil {
+			bug.plant(h)
+		}
+		return &canary{QP: qp, h: h, bug: bug, seen: map[wire.PSN]bool{}}
+	}
+}
+
 // TestCanaries shows that the harness finds bugs: each planted one within a few
-// hundred seeds.
+// hundred seeds that can show it.
 func TestCanaries(t *testing.T) {
 	const within = 600
-	for _, bug := range plantedBugs {
+	for _, bug := range append(plantedBugs, drawnBugs...) {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= within; seed++ {
+			if bug.unreachable() {
+				t.Skip("no queue pair survives what this bug needs; see the known faults")
+			}
+			for seed, tried := uint64(1), 0; tried <= within; seed++ {
 				sc := randomScenario(seed)
-				if sc.rc && !bug.rc || !sc.rc && !bug.mp {
+				if !bug.mayShow(sc) {
 					continue
 				}
-				sc.sabotage = func(h *host, qp QP) QP { return &canary{QP: qp, h: h, bug: bug, seen: map[wire.PSN]bool{}} }
+				tried++
+				sc.plantBug(bug)
 				if err := newWorld(sc).run(); err != nil {
 					t.Logf("found by seed %d: %.200v", seed, err)
 					return

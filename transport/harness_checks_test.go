@@ -8,17 +8,19 @@ func (h *host) receive(c *parcel) {
 	p := &h.packet
 	p.Headers, p.Path, p.Marked, p.Length = c.headers, c.path, c.marked, len(c.payload)
 	p.Spans = p.Spans[:0]
+	// A packet may fill the gap before a SEND that ends its own key.
+	ended := h.model.keys.window.ended
 	verdict := h.qp.HandlePacket(h.w.now, p)
 	if h.w.trace != nil {
 		h.w.logf("%s <- %s %v", h.name, describePacket(p), [...]string{"drop", "done", "place"}[verdict])
 	}
 	if verdict == Place {
-		h.place(p, c.payload)
+		h.place(p, c.payload, ended)
 	}
 }
 
 // place copies a payload (P1: no byte outside its target, none twice).
-func (h *host) place(p *Packet, payload []byte) {
+func (h *host) place(p *Packet, payload []byte, ended bool) {
 	if n := totalLength(p.Spans); n != uint64(len(payload)) {
 		h.fail("%d bytes of payload for spans of %d", len(payload), n)
 	}
@@ -26,6 +28,9 @@ func (h *host) place(p *Packet, payload []byte) {
 		extents := h.model.windowExtents
 		switch s.Region {
 		case h.model.window:
+			if ended {
+				h.fail("bytes are placed by a key that has ended")
+			}
 		case h.model.sink:
 			extents = h.model.sinkExtents
 		default:
@@ -103,6 +108,7 @@ func (h *host) checkCompletion(c *Completion) {
 
 // checkEffect checks that a completed operation has happened.
 func (h *host) checkEffect(o *operation) {
+	h.checkKey(o)
 	if o.kind.isAtomic() {
 		if v := nativeUint64(h.model.sink.Bytes[o.target:]); v != o.original {
 			h.fail("%v %d answered %#x, want %#x", o.kind, o.index, v, o.original)
@@ -131,6 +137,7 @@ func (h *host) checkReceived(c *Completion) {
 		return
 	}
 	r := l.recvs[c.ID]
+	r.arrived = true
 	o := r.op
 	want := Completion{ID: c.ID, Op: OpRecv, QPN: c.QPN, Bytes: uint32(o.length), Solicited: o.flags&Solicited != 0}
 	switch o.kind {
@@ -168,18 +175,17 @@ func (h *host) checkTransmit(p *Packet) {
 	if p.DestQP != h.w.sc.attr[h.index].RemoteQPN {
 		h.fail("packet for queue pair %#x", p.DestQP)
 	}
+	h.checkTurns(p)
+	h.checkLeaving(p)
 }
 
 // checkStep checks what must hold after every step (P6: counters conserve).
 func (h *host) checkStep() {
+	h.checkFrozen()
 	if h.mp == nil {
 		return
 	}
-	r, ok := h.mp.loss.(*selective)
-	if !ok {
-		return
-	}
-	if c := h.mp.Counters(); c.PacketsSent != c.Acknowledged+c.Lost+uint64(r.flying) || r.flying < 0 {
-		h.fail("sent %d packets, but %d acknowledged, %d lost and %d in flight", c.PacketsSent, c.Acknowledged, c.Lost, r.flying)
+	if err := conserves(h.mp); err != nil {
+		h.fail("%v", err)
 	}
 }

@@ -9,13 +9,15 @@ const (
 	posts                        // a host's program posts work
 	faultBegins                  // of the script
 	faultEnds
+	interfaceFree // a host's interface takes packets again
 )
 
 type event struct {
 	at     Time
 	order  uint64 // ties in time break by the order of scheduling
 	kind   eventKind
-	host   int
+	w      *world
+	host   *host // nil: the event is not a host's
 	parcel *parcel
 	fault  *fault
 }

@@ -11,6 +11,7 @@ func (h *host) checkFailure(c *Completion) {
 	h.failed, h.work.aborted = true, true
 	for _, s := range h.w.sc.expected {
 		if c.Status == s {
+			h.checkPatience(h.work.ops[c.ID])
 			return
 		}
 	}
@@ -40,7 +41,7 @@ func (h *host) checkAbandoned() {
 // so long that an earlier request fails in its place; and where both sides
 // refuse something, neither takes the other's responses any more.
 func (h *host) refusalJustified(c *Completion) bool {
-	mine, others := h.work.postedWrong(), h.peer().work.postedWrong()
+	mine, others := h.errs(), h.peer().errs()
 	switch c.Status {
 	case RemAccessErr:
 		for _, q := range h.work.ops[:c.ID] {
@@ -48,19 +49,25 @@ func (h *host) refusalJustified(c *Completion) bool {
 				h.fail("request %d failed instead of request %d", c.ID, q.index)
 			}
 		}
-		return h.work.ops[c.ID].wrong || mine && (others || h.w.lossy())
+		return h.work.ops[c.ID].wrong || h.trespasses(h.work.ops[c.ID]) || mine && (others || h.w.lossy())
 	case RetryExcErr:
 		return (mine || others) && h.peer().failed
 	case WRFlushErr:
-		return others
+		return others || h.hungUp
+	case LocProtErr:
+		return h.losesSource(h.work.ops[c.ID])
 	}
 	return false
 }
 
-// postedWrong says whether a request with a wrong key was posted.
-func (l *workload) postedWrong() bool {
-	for _, o := range l.ops[:l.posted] {
-		if o.wrong {
+// errs says whether the program has posted a request that must fail: with a key
+// that is wrong or has ended, or out of memory that is gone.
+func (h *host) errs() bool {
+	if h.hungUp {
+		return true
+	}
+	for _, o := range h.work.ops[:h.work.posted] {
+		if o.wrong || h.trespasses(o) || h.losesSource(o) {
 			return true
 		}
 	}

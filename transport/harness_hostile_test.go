@@ -48,7 +48,7 @@ func TestHostilePeer(t *testing.T) {
 		rounds = 300
 	}
 	for seed := range rounds {
-		sc := randomScenario(seed)
+		sc := plainScenario(seed)
 		sc.rc, sc.faults = false, nil
 		if len(sc.links[0]) != sc.paths {
 			continue

@@ -6,10 +6,11 @@ import (
 )
 
 // harnessPattern is what all messages are cut from: any two places of it
-// differ, so that a byte in the wrong place shows.
+// differ, so that a byte in the wrong place shows. It is a little longer than
+// the longest message.
 var harnessPattern = func() []byte {
 	r := rand.New(rand.NewPCG(7, 7))
-	b := make([]byte, 1<<18)
+	b := make([]byte, 1<<20+1<<18)
 	for i := range b {
 		b[i] = byte(r.Uint32()) | 1 // never zero: zero is untouched memory
 	}
@@ -30,6 +31,7 @@ type model struct {
 	windowExtents        []extent
 	sinkExtents          []extent
 	messages             []*operation // of the peer, in the order that consumes receives
+	keys                 offered
 }
 
 // extent is the target of one operation.
@@ -61,8 +63,8 @@ func reserve(size *int, n int) int {
 	return at &^ 7
 }
 
-// prepare plans the work of both hosts and registers their memory.
-func (w *world) prepare() {
+// plan decides the work of both hosts.
+func (w *world) plan() {
 	for _, h := range w.hosts {
 		peer := h.peer()
 		messages := h.work.plan(w.sc,
@@ -71,9 +73,6 @@ func (w *world) prepare() {
 			func() uint32 { return peer.mem.register(1, 8, RemoteRead).RKey })
 		peer.model.messages = messages
 		peer.work.planReceptions(messages, func(n int) int { return reserve(&peer.model.sinkSize, n) })
-	}
-	for _, h := range w.hosts {
-		h.registerMemory()
 	}
 }
 
@@ -84,6 +83,7 @@ func (h *host) registerMemory() {
 	m.window = h.mem.register(1, m.windowSize+guard, LocalWrite|RemoteWrite|RemoteRead)
 	m.sink = h.mem.register(1, m.sinkSize+guard, LocalWrite)
 	m.cells = h.mem.register(1, 8*atomicCells, LocalWrite|RemoteAtomic)
+	h.offerKeys()
 	for _, o := range h.peer().work.ops {
 		if o.kind == OpWrite || o.kind == OpWriteImm {
 			m.windowExtents = append(m.windowExtents, extent{o.target, o.length, o})

@@ -9,6 +9,7 @@ import (
 // linkSpec is how one path behaves in one direction.
 type linkSpec struct {
 	delay, jitter Time
+	loose         bool    // jitter changes the order of packets
 	nsPerByte     float64 // inverse rate; 0: unlimited
 	markAbove     Time    // queueing delay beyond which packets are marked; 0: never
 	dropAbove     Time    // queueing delay beyond which packets are dropped; 0: never
@@ -70,6 +71,7 @@ func (w *world) release(p *parcel) { w.free = append(w.free, p) }
 // transmit takes a packet from a queue pair and lets the network decide.
 func (w *world) transmit(h *host, p *Packet) {
 	h.checkTransmit(p)
+	h.occupyInterface(p)
 	copies := 1
 	if w.filter != nil {
 		copies = w.filter(h, p)
@@ -155,7 +157,7 @@ func (w *world) carry(h *host, l *link, p *Packet) {
 	if l.markAbove > 0 && l.busy-w.now > l.markAbove {
 		c.marked = true
 	}
-	w.events.push(event{at: w.quantise(l.arrival(w.now, 64+len(c.payload))), kind: arrives, host: 1 - h.index, parcel: c})
+	w.events.push(event{at: w.quantise(l.arrival(w.now, 64+len(c.payload))), w: w, kind: arrives, host: h.peer(), parcel: c})
 }
 
 // arrival is when a packet of n bytes sent now is there.
@@ -164,6 +166,9 @@ func (l *link) arrival(now Time, n int) Time {
 	at := l.busy + l.delay
 	if l.jitter > 0 {
 		at += Time(l.rng.Int64N(int64(l.jitter)))
+	}
+	if l.loose {
+		return at
 	}
 	at = max(at, l.last)
 	if l.reorder > 0 && l.rng.Float64() < l.reorder {
@@ -185,12 +190,14 @@ func (w *world) quantise(t Time) Time {
 
 // fault is a scripted disturbance of links or of a host.
 type fault struct {
-	from, until Time // since the start
-	stall       bool // of the host, else a cut of links
-	heals       bool // at its end every link is as good as new
-	drains      bool // the host's queue pair is in SQD meanwhile
-	swaps       bool // the host's path policy and congestion control are exchanged at both ends
-	host        int  // stall: who; cut: the sending side, or both if negative
+	from, until Time   // since the start
+	stall       bool   // of the host, else a cut of links
+	heals       bool   // at its end every link is as good as new
+	dead        bool   // the cut is for good
+	drains      bool   // the host's queue pair is in SQD meanwhile
+	ends        keyEnd // the host ends the use of some of its memory
+	swaps       bool   // the host's path policy and congestion control are exchanged at both ends
+	host        int    // stall: who; cut: the sending side, or both if negative
 	paths       []int
 }
 
@@ -199,6 +206,12 @@ func (w *world) applyFault(f *fault, begins bool) {
 	if f.heals {
 		if !begins {
 			w.healLinks()
+		}
+		return
+	}
+	if f.ends.how != nothingEnds {
+		if begins && (f.ends.after == 0 || f.ends.after <= w.hosts[f.host].responses) {
+			w.hosts[f.host].endKey(f.ends)
 		}
 		return
 	}

@@ -17,6 +17,9 @@ func (h *host) post() {
 		return
 	}
 	for n := 1 + l.rng.IntN(4); n > 0 && l.posted < len(l.ops); n-- {
+		if !h.opens(l.ops[l.posted].gate) {
+			break
+		}
 		wr := h.request(l.ops[l.posted])
 		if h.w.sc.tamper != nil {
 			h.w.sc.tamper(wr)
@@ -25,13 +28,18 @@ func (h *host) post() {
 		if errors.Is(err, ErrQueueFull) {
 			break
 		}
+		if h.sourceGone && errors.Is(err, ErrLocalAccess) {
+			h.hangUp()
+			return
+		}
 		if err != nil {
 			h.fail("post of %v: %v", l.ops[l.posted].kind, err)
 		}
+		l.ops[l.posted].postedAt = h.w.now
 		h.w.logf("%s posts %v %d: %d bytes, flags %b", h.name, l.ops[l.posted].kind, l.posted, l.ops[l.posted].length, l.ops[l.posted].flags)
 		l.posted++
 	}
-	if l.posted < len(l.ops) || l.recvPosted < len(l.recvs) && !h.w.sc.noRecvs {
+	if h.mayPost() {
 		if l.idle = min(2*l.idle+Microsecond, 4*Millisecond); l.posted+l.recvPosted > before {
 			l.idle = h.w.sc.pace
 		}
@@ -43,16 +51,17 @@ func (h *host) post() {
 // nothing to do.
 func (h *host) schedulePost() {
 	pace := max(h.work.idle, h.w.sc.pace)
-	h.w.events.push(event{at: h.w.now + 1 + Time(h.work.rng.Int64N(int64(2*pace))), kind: posts, host: h.index})
+	h.w.events.push(event{at: h.w.now + 1 + Time(h.work.rng.Int64N(int64(2*pace))), w: h.w, kind: posts, host: h})
+	h.postDue = true
 }
 
 // postReceives keeps some receives ahead of the peer's messages, or waits until
 // the peer has posted the message if receives are to be late.
 func (h *host) postReceives() {
 	l := &h.work
-	for n := 1 + l.rng.IntN(6); n > 0 && l.recvPosted < len(l.recvs) && !h.w.sc.noRecvs; n-- {
+	for n := h.receivesAtOnce(); n > 0 && l.recvPosted < len(l.recvs) && !h.w.sc.noRecvs; n-- {
 		r := l.recvs[l.recvPosted]
-		if h.w.sc.lateRecvs && h.peer().work.posted <= r.op.index && !h.peer().work.aborted || h.qp.State() == Err {
+		if h.w.sc.lateRecvs && h.peer().work.posted <= r.op.index && !h.peer().work.aborted || h.qp.State() == Err || !h.opens(r.gate) {
 			return
 		}
 		r.spans = l.pieces(h.model.sink, r.offset, r.capacity, 3)
@@ -72,19 +81,19 @@ func (h *host) postReceives() {
 
 // request makes the work request of an operation.
 func (h *host) request(o *operation) *SendWR {
-	m, p := &h.model, &h.peer().model
+	m, k := &h.model, &h.peer().model.keys
 	wr := &SendWR{ID: uint64(o.index), Op: o.kind, Flags: o.flags, Imm: o.imm, Compare: o.compare, SwapAdd: o.swapAdd}
 	switch {
 	case o.kind.isSend():
 		wr.RKey = o.key
 	case o.kind == OpRead && o.readWindow < 0:
-		wr.RKey, wr.RemoteAddr = p.pattern.RKey, p.pattern.Base+uint64(o.source)
+		wr.RKey, wr.RemoteAddr = k.pattern.rkey, k.pattern.base+uint64(o.source)
 	case o.kind == OpRead:
-		wr.RKey, wr.RemoteAddr = p.window.RKey, p.window.Base+uint64(o.readWindow)
+		wr.RKey, wr.RemoteAddr = k.window.rkey, k.window.base+uint64(o.readWindow)
 	case o.kind.isAtomic():
-		wr.RKey, wr.RemoteAddr = p.cells.RKey, p.cells.Base+uint64(8*o.cell)
+		wr.RKey, wr.RemoteAddr = k.cells.rkey, k.cells.base+uint64(8*o.cell)
 	default:
-		wr.RKey, wr.RemoteAddr = p.window.RKey, p.window.Base+uint64(o.target)
+		wr.RKey, wr.RemoteAddr = k.window.rkey, k.window.base+uint64(o.target)
 	}
 	if o.wrong {
 		wr.RKey ^= 0x5a5a5a5a
@@ -96,6 +105,9 @@ func (h *host) request(o *operation) *SendWR {
 		wr.Spans = []Span{m.sink.span(o.target, 8)}
 	case o.kind == OpRead:
 		wr.Spans = h.work.pieces(m.sink, o.target, o.length, 4)
+	case o.forwards != nil && o.forwards.arrived:
+		r := o.forwards
+		wr.Spans = h.work.pieces(r.h.model.sink, r.offset, o.length, 4)
 	default:
 		wr.Spans = h.work.pieces(m.pattern, o.source, o.length, 4)
 	}
@@ -118,7 +130,7 @@ func (h *host) connect() {
 }
 
 func newHost(w *world, index int) *host {
-	h := &host{w: w, index: index, name: string(rune('A' + index)), mem: newTestMemory()}
+	h := &host{w: w, index: index, name: string(rune('A' + index)), mem: &harnessMemory{testMemory: newTestMemory()}}
 	cfg := Config{
 		Number: wire.QPN(0x100 + index), PD: 1, SendDepth: w.sc.depth, RecvDepth: 64, MaxSendSGE: 8, MaxRecvSGE: 8, MaxInline: 256,
 		SignalAll: w.sc.signalAll, Memory: h.mem, Rand: rand.New(rand.NewPCG(w.sc.seed, uint64(10+index))), MP: w.sc.mp, RC: w.sc.rcOptions,

@@ -9,34 +9,43 @@ import (
 
 // scenario is everything that a run depends on.
 type scenario struct {
-	seed      uint64
-	rc        bool // reliable connection, else multi-path
-	mp        MPOptions
-	rcOptions RCOptions
-	attr      [2]Attr
-	paths     int
-	links     [2][]linkSpec
-	faults    []*fault
-	encode    bool // packets travel as bytes
-	quantum   Time // granularity of engines
-	ops       [2]int
-	maxSize   int
-	kinds     []Op // operations to choose from, with repetition
-	depth     int  // of send queues
-	shared    bool // shared receive queue
-	signalAll bool
-	window    int  // SetWindow; 0: none
-	lateRecvs bool // receives are posted after the messages that need them
-	pace      Time // mean time between posts
-	patience  Time // how long everything may take once all faults are healed
-	fragile   bool // retries may run out: the script justifies the error
-	expected  []Status
-	sabotage  func(h *host, qp QP) QP // plants a bug (canaries)
-	tamper    func(wr *SendWR)        // changes a request on its way to the queue pair
-	wrongKey  float64                 // chance that a remote access names a key that does not exist
-	noRecvs   bool                    // no receive is ever posted
-	size      int                     // of every operation; 0: random up to maxSize
-	plain     bool                    // no fences, synchronise operations or inline data
+	seed        uint64
+	rc          bool // reliable connection, else multi-path
+	mp          MPOptions
+	rcOptions   RCOptions
+	attr        [2]Attr
+	paths       int
+	links       [2][]linkSpec
+	faults      []*fault
+	encode      bool // packets travel as bytes
+	quantum     Time // granularity of engines
+	ops         [2]int
+	maxSize     int
+	kinds       []Op // operations to choose from, with repetition
+	depth       int  // of send queues
+	shared      bool // shared receive queue
+	signalAll   bool
+	window      int  // SetWindow; 0: none
+	lateRecvs   bool // receives are posted after the messages that need them
+	pace        Time // mean time between posts
+	patience    Time // how long everything may take once all faults are healed
+	fragile     bool // retries may run out: the script justifies the error
+	expected    []Status
+	sabotage    func(h *host, qp QP) QP // plants a bug (canaries)
+	tamper      func(wr *SendWR)        // changes a request on its way to the queue pair
+	wrongKey    float64                 // chance that a remote access names a key that does not exist
+	noRecvs     bool                    // no receive is ever posted
+	size        int                     // of every operation; 0: random up to maxSize
+	plain       bool                    // no fences, synchronise operations or inline data
+	draws       [numDraws]bool          // what harness_draws has drawn
+	gated       float64                 // chance that a post waits for another completion
+	second      *scenario               // a second connection that depends on this one; nil: none
+	apart       bool                    // the hosts do different things:
+	only        [2]Op                   // what each does,
+	most        [2]int                  // how long it is at most,
+	sizes       [2]int                  // or always; 0: as long as size says
+	invalidates float64                 // chance that a SEND with invalidate ends a key in use
+	interval    float64                 // of a host's interface: ns for each byte; 0: it is never busy
 }
 
 // lastPost is a bound of when the program has posted all it wants.
@@ -49,8 +58,8 @@ func (s *scenario) String() string {
 	if s.rc {
 		kind = "RC"
 	}
-	return fmt.Sprintf("%s mtu %d paths %d L %d delta %d iw %d selective %v timeout %d ops %v faults %d fragile %v encode %v link %+v",
-		kind, s.attr[0].MTU, s.paths, s.mp.Slots, s.mp.Delta, s.mp.InitialWindow, s.mp.Selective, s.attr[0].Timeout, s.ops, len(s.faults), s.fragile, s.encode, s.links[0][0])
+	return fmt.Sprintf("%s mtu %d paths %d L %d delta %d iw %d selective %v timeout %d ops %v faults %d fragile %v encode %v draws %v link %+v",
+		kind, s.attr[0].MTU, s.paths, s.mp.Slots, s.mp.Delta, s.mp.InitialWindow, s.mp.Selective, s.attr[0].Timeout, s.ops, len(s.faults), s.fragile, s.encode, s.drawList(), s.links[0][0])
 }
 
 var allKinds = []Op{
@@ -73,6 +82,13 @@ func between(r *rand.Rand, lo, hi Time) Time {
 
 // randomScenario is the scenario of a seed.
 func randomScenario(seed uint64) *scenario {
+	s := plainScenario(seed)
+	s.randomDraws(rand.New(rand.NewPCG(seed, 4)))
+	return s
+}
+
+// plainScenario is a scenario without what harness_draws adds.
+func plainScenario(seed uint64) *scenario {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &scenario{
 		seed: seed, rc: chance(r, 0.3), kinds: allKinds,

@@ -15,8 +15,9 @@ import (
 //
 // harness_scenario makes a scenario from a seed, harness_network carries
 // packets, harness_workload posts requests, harness_model knows what must come
-// of them, harness_checks compares. Everything is a function of the scenario
-// and its seed, so that a failure can be replayed.
+// of them, harness_checks compares. harness_draws adds what fewer programs do, each
+// kind in a file of its own. Everything is a function of the scenario and its
+// seed, so that a failure can be replayed.
 
 // maxSteps is far more than the longest workload needs.
 const maxSteps = 500000
@@ -26,10 +27,12 @@ type world struct {
 	sc     *scenario
 	now    Time
 	rng    *rand.Rand
-	events eventQueue
+	events *eventQueue
 	hosts  [2]*host
 	links  [2][]*link // by direction (the sender) and path
 	free   []*parcel  // parcels to reuse
+	second *world     // a connection whose program depends on this one's, and the other way round; nil: none
+	first  *world     // of a second connection: whose events its own are among
 
 	ending   bool // the run is over and the queue pairs are torn down
 	healed   Time // when the last fault of the script ends
@@ -51,7 +54,7 @@ type host struct {
 	name   string
 	qp     QP
 	mp     *MP // qp, if it is one
-	mem    *testMemory
+	mem    *harnessMemory
 	srq    *ReceiveQueue
 	packet Packet // reused for PollTransmit and HandlePacket
 	work   workload
@@ -60,6 +63,13 @@ type host struct {
 	stalledUntil Time
 	timerAt      Time // deadline for which a timer event is queued
 	failed       bool // the queue pair reported an error or entered the error state
+	postDue      bool // the program will look again by itself
+	waits        bool // the program waits for a completion before it posts
+	hungUp       bool // the program has ended its connection
+	responses    int  // packets of READ responses that have left
+	sourceGone   bool // the memory that messages are taken from is deregistered
+	net          networkInterface
+	turns        fairness
 }
 
 // promiseBroken is what a check panics with; run turns it into an error.
@@ -79,13 +89,48 @@ func (w *world) logf(format string, args ...any) {
 
 func (h *host) peer() *host { return h.w.hosts[1-h.index] }
 
-// newWorld sets up the hosts and links of a scenario.
+// newWorld sets up the hosts and links of a scenario, and of the second
+// connection if there is one.
 func newWorld(sc *scenario) *world {
-	w := &world{sc: sc, now: Second, rng: rand.New(rand.NewPCG(sc.seed, 2))}
+	w := newConnection(sc, &eventQueue{})
+	if sc.second != nil {
+		w.second = newConnection(sc.second, w.events)
+		w.second.first = w
+	}
+	w.planGates()
+	for _, c := range w.connections() {
+		c.open()
+	}
+	return w
+}
+
+// newConnection makes the two hosts of a connection, with a plan of their work.
+func newConnection(sc *scenario, events *eventQueue) *world {
+	w := &world{sc: sc, now: Second, rng: rand.New(rand.NewPCG(sc.seed, 2)), events: events}
 	for i := range w.hosts {
 		w.hosts[i] = newHost(w, i)
 	}
-	w.prepare()
+	w.plan()
+	return w
+}
+
+// connections lists the connections of a run.
+func (w *world) connections() []*world {
+	if w.first != nil {
+		w = w.first
+	}
+	if w.second == nil {
+		return []*world{w}
+	}
+	return []*world{w, w.second}
+}
+
+// open registers memory, makes the links and connects the queue pairs.
+func (w *world) open() {
+	sc := w.sc
+	for _, h := range w.hosts {
+		h.registerMemory()
+	}
 	for i, h := range w.hosts {
 		for p := range sc.paths {
 			w.links[i] = append(w.links[i], newLink(sc.links[i][p], sc.seed, uint64(i*MaxPaths+p)))
@@ -93,16 +138,28 @@ func newWorld(sc *scenario) *world {
 		h.connect()
 	}
 	for _, f := range sc.faults {
+		w.events.push(event{at: w.now + f.from, w: w, kind: faultBegins, fault: f})
+		if f.dead {
+			continue
+		}
 		w.healed = max(w.healed, w.now+f.until)
-		w.events.push(event{at: w.now + f.from, kind: faultBegins, fault: f})
-		w.events.push(event{at: w.now + f.until, kind: faultEnds, fault: f})
+		w.events.push(event{at: w.now + f.until, w: w, kind: faultEnds, fault: f})
 	}
-	return w
 }
 
-// run drives the world until all work is done, and answers the first broken
+// run drives the world until all work is done, and returns the first broken
 // promise.
-func (w *world) run() (err error) {
+func (w *world) run() error {
+	return w.guard(func() {
+		w.runUntil(w.finished)
+		for _, c := range w.connections() {
+			c.checkEnd()
+		}
+	})
+}
+
+// guard turns the panic of a check that failed into an error.
+func (w *world) guard(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -112,25 +169,36 @@ func (w *world) run() (err error) {
 			err = fmt.Errorf("at %v, step %d: panic: %v\n%s", w.now, w.steps, r, debug.Stack())
 		}
 	}()
-	for _, h := range w.hosts {
-		h.service()
+	f()
+	return nil
+}
+
+// runUntil lets events happen until something is true.
+func (w *world) runUntil(done func() bool) {
+	for _, c := range w.connections() {
+		for _, h := range c.hosts {
+			h.service()
+		}
 	}
-	for !w.finished() {
+	for !done() {
 		w.step()
 	}
-	w.checkEnd()
-	return nil
 }
 
 // finished says whether every request has completed.
 func (w *world) finished() bool {
-	return w.hosts[0].work.finished() && w.hosts[1].work.finished()
+	for c := w; c != nil; c = c.second {
+		if !c.hosts[0].work.finished() || !c.hosts[1].work.finished() {
+			return false
+		}
+	}
+	return true
 }
 
 // step lets the next event happen and serves whoever it concerns.
 func (w *world) step() {
 	if w.events.len() == 0 {
-		w.fail("deadlock: work is outstanding, nothing is in the network and no timer runs: %v; %v", w.hosts[0].describe(), w.hosts[1].describe())
+		w.fail("deadlock: work is outstanding, nothing is in the network and no timer runs: %v", w.describe())
 	}
 	e := w.events.pop()
 	if e.at > w.now {
@@ -139,21 +207,39 @@ func (w *world) step() {
 		w.fail("busy loop: time does not pass")
 	}
 	if w.steps++; w.steps > maxSteps {
-		w.fail("livelock: %d steps and no end: %v; %v", w.steps, w.hosts[0].describe(), w.hosts[1].describe())
+		w.fail("livelock: %d steps and no end: %v", w.steps, w.describe())
 	}
-	if limit := max(w.healed, w.sc.lastPost()) + w.sc.patience; w.now > limit {
-		w.fail("no liveness: unfinished %v after the last fault healed: %v; %v", w.sc.patience, w.hosts[0].describe(), w.hosts[1].describe())
+	if limit := w.limit(); w.now > limit {
+		w.fail("no liveness: unfinished %v after the last fault healed: %v", w.sc.patience, w.describe())
 	}
-	w.dispatch(&e)
+	if w.second != nil {
+		w.second.now, w.second.steps = w.now, w.steps
+	}
+	e.w.dispatch(&e)
 	if w.onStep != nil {
 		w.onStep(w)
 	}
 }
 
+// limit is when everything must have completed.
+func (w *world) limit() (at Time) {
+	for c := w; c != nil; c = c.second {
+		at = max(at, c.healed, c.sc.lastPost())
+	}
+	return at + w.sc.patience
+}
+
+func (w *world) describe() (s string) {
+	for _, c := range w.connections() {
+		s += c.hosts[0].describe() + "; " + c.hosts[1].describe() + "; "
+	}
+	return s
+}
+
 func (w *world) dispatch(e *event) {
 	switch e.kind {
 	case arrives:
-		h := w.hosts[e.host]
+		h := e.host
 		if h.putOff(e) {
 			return
 		}
@@ -164,7 +250,7 @@ func (w *world) dispatch(e *event) {
 			h.service()
 		}
 	case timerFires:
-		h := w.hosts[e.host]
+		h := e.host
 		if e.at != h.timerAt || h.putOff(e) {
 			return
 		}
@@ -175,12 +261,19 @@ func (w *world) dispatch(e *event) {
 		}
 		h.service()
 	case posts:
-		h := w.hosts[e.host]
+		h := e.host
 		if h.putOff(e) {
 			return
 		}
+		h.postDue = false
 		h.post()
 		h.service()
+	case interfaceFree:
+		if e.host.putOff(e) {
+			return
+		}
+		e.host.net.resumes = false
+		e.host.service()
 	case faultBegins, faultEnds:
 		w.applyFault(e.fault, e.kind == faultBegins)
 	}
@@ -204,14 +297,16 @@ func (h *host) putOff(e *event) bool {
 // service does an engine's duties in their order: transmit, complete, arm.
 func (h *host) service() {
 	w := h.w
-	for n := 0; h.qp.PollTransmit(w.now, &h.packet); n++ {
+	for n := 0; h.interfaceOpen() && h.qp.PollTransmit(w.now, &h.packet); n++ {
 		if n > 100000 {
 			h.fail("PollTransmit does not end")
 		}
 		w.transmit(h, &h.packet)
 	}
 	var c Completion
+	news := false
 	for h.qp.PollCompletion(&c) {
+		news = true
 		w.logf("%s completes %v %d %v %d bytes", h.name, c.Op, c.ID, c.Status, c.Bytes)
 		h.checkCompletion(&c)
 	}
@@ -220,10 +315,14 @@ func (h *host) service() {
 		w.logf("%s event %v path %d", h.name, ev.Kind, ev.Path)
 	}
 	if h.qp.State() == Err && !w.ending {
+		news = news || !h.failed
 		h.failed = true
 		h.checkAbandoned()
 	}
 	h.checkStep()
+	if news {
+		w.wakeWaiting()
+	}
 	at := h.qp.Timeout()
 	if at == Never {
 		h.timerAt = 0
@@ -231,7 +330,7 @@ func (h *host) service() {
 	}
 	if at = max(at, w.now); at != h.timerAt {
 		h.timerAt = at
-		w.events.push(event{at: at, kind: timerFires, host: h.index})
+		w.events.push(event{at: at, w: w, kind: timerFires, host: h})
 	}
 }
 

@@ -21,9 +21,13 @@ type operation struct {
 	swapAdd    uint64
 	original   uint64 // atomics: the value that must come back
 	imm        uint32
-	key        uint32 // SEND with invalidate
-	placed     int    // bytes that reached their place
-	wrong      bool   // names a key that does not exist
+	key        uint32     // SEND with invalidate
+	placed     int        // bytes that reached their place
+	wrong      bool       // names a key that does not exist
+	gate       *gate      // what must have completed before it is posted; nil: nothing
+	forwards   *reception // the message of another connection that it passes on; nil: none
+	ending     target     // SEND with invalidate: the memory in use whose key it ends; otherwise none
+	postedAt   Time
 }
 
 func (o *operation) signaled(sc *scenario) bool { return sc.signalAll || o.flags&Signaled != 0 }
@@ -35,6 +39,9 @@ type reception struct {
 	capacity int
 	spans    []Span
 	op       *operation // of the peer: the message that it will take
+	h        *host
+	gate     *gate // what must have completed before it is posted; nil: nothing
+	arrived  bool  // its message is there
 }
 
 // workload is what a host's program does, decided before the run.
@@ -70,11 +77,11 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 	cells := [atomicCells]uint64{}
 	var written []*operation
 	for i := range sc.ops[l.h.index] {
-		o := &operation{index: i, kind: oneOf(l.rng, sc.kinds...), message: -1, readWindow: -1, imm: l.rng.Uint32()}
-		if o.length = sc.size; o.length == 0 {
-			o.length = l.randomSize(sc.maxSize)
+		o := &operation{index: i, kind: oneOf(l.rng, sc.kindsOf(l.h.index)...), message: -1, readWindow: -1, imm: l.rng.Uint32()}
+		if o.length = max(sc.size, sc.sizes[l.h.index]); o.length == 0 {
+			o.length = l.randomSize(sc.maxSizeOf(l.h.index))
 		}
-		o.source = l.rng.IntN(len(harnessPattern) - o.length)
+		o.source = l.rng.IntN(sourceRange(o.length))
 		o.flags = l.randomFlags(o, i == sc.ops[l.h.index]-1)
 		switch {
 		case o.kind == OpWrite || o.kind == OpWriteImm:
@@ -101,6 +108,15 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 		l.ops = append(l.ops, o)
 	}
 	return messages
+}
+
+// sourceRange is how far into the pattern a message may begin. Most stay in its
+// first part, which caches hold.
+func sourceRange(length int) int {
+	if part := 1 << 18; length < part {
+		return part - length
+	}
+	return len(harnessPattern) - length
 }
 
 func (l *workload) planAtomic(o *operation, cells *[atomicCells]uint64) {
@@ -161,7 +177,7 @@ func (l *workload) planReceptions(messages []*operation, sinkAt func(n int) int)
 		if chance(l.rng, 0.5) {
 			slack = l.rng.IntN(100)
 		}
-		r := &reception{index: i, capacity: m.length + slack, op: m}
+		r := &reception{h: l.h, index: i, capacity: m.length + slack, op: m}
 		if m.kind == OpWriteImm {
 			r.capacity = slack
 		}

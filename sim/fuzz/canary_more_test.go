@@ -61,7 +61,10 @@ var keyCanaries = []planted{
 			},
 		}
 	})},
-	{"local invalidation does nothing", func(w *world) { w.rekey = func(*verbs.MR) error { return nil } }},
+	{"local invalidation does nothing", func(w *world) {
+		w.rekey = func(*verbs.MR) error { return nil }
+		w.deregister = w.rekey
+	}},
 }
 
 // sharedCanaries are bugs of shared receive queues.

@@ -195,11 +195,11 @@ var canaries = []planted{
 }
 
 // seedsPerCanary bounds how long the fuzzer may take to find a planted bug.
-const seedsPerCanary = 150
+const seedsPerCanary = 400
 
 // TestPlantedBugsAreFound shows that the fuzzer is able to fail.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, c := range slices.Concat(canaries, keyCanaries, sharedCanaries, chatCanaries) {
+	for _, c := range slices.Concat(canaries, keyCanaries, sharedCanaries, chatCanaries, gateCanaries) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= seedsPerCanary; seed++ {

@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -40,12 +41,14 @@ func (e *end) checkSent(c *verbs.Completion) {
 	}
 	e.checkEffect(o)
 	e.pump()
+	e.w.openGates(e.host)
 }
 
 // checkFailed checks that a failure is one that the faults explain: the retries
 // run out, and everything behind is flushed.
 func (e *end) checkFailed(o *operation, c *verbs.Completion) {
 	o.failed = true
+	defer e.w.openAllGates()
 	want := transport.WRFlushErr
 	if !e.failed {
 		e.failed = true
@@ -66,12 +69,21 @@ func (e *end) firstFailure(o *operation, status transport.Status) transport.Stat
 	switch {
 	case status == transport.RemAccessErr && e.trespasses(o):
 		return transport.RemAccessErr
-	case status == transport.WRFlushErr && e.excluded():
+	case status == transport.WRFlushErr && (e.excluded() || e.respondsInVain()):
 		return transport.WRFlushErr
 	case !e.w.sc.harsh() && !e.peer().failed && !e.peer().excluded():
 		e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, status)
 	}
 	return transport.RetryExcErr
+}
+
+// respondsInVain says whether the connection may have ended because this end's
+// responses were not acknowledged for as long as the retries last: over MP they are
+// sent again like requests, and when they fail no request of this end is to blame.
+func (e *end) respondsInVain() bool {
+	p := e.peer()
+	asked := slices.ContainsFunc(p.ops[:p.posted], func(o *operation) bool { return o.awaitsResponse() })
+	return e.talkSpec.qp.Type == verbs.MP && e.w.sc.harsh() && asked
 }
 
 // checkEffect checks that what has completed has happened.
@@ -122,6 +134,7 @@ func (e *end) checkReceived(c *verbs.Completion) {
 	}
 	e.checkMessage(e.recvs[index], c)
 	e.w.later(e.host, e.lately, e.postReceive)
+	e.w.openGates(e.host)
 }
 
 // checkMessage checks the completion of a message of the peer that has come.

@@ -13,7 +13,9 @@
 // be cut down (shrink.go). A talk (talk.go) is a connection whose two ends post
 // operations to each other; the model (extent.go) knows where every byte belongs.
 // Keys end while they are in use (keys.go), talks of one host may share their receives
-// (shared.go), and chats exchange datagrams (chat.go).
+// (shared.go), and chats exchange datagrams (chat.go). Posts wait for completions, of
+// the same connection or another (gates.go), and short requests must get their turns
+// among long responses (turns.go).
 // Each payload is judged when it is placed (placement.go) and each completion when
 // it comes (completion.go). While faults happen only safety is checked; after they
 // have healed everything has to complete within a bound (world.go).

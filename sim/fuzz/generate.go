@@ -41,6 +41,7 @@ func newScenario(seed uint64) (*scenario, error) {
 		}
 	}
 	g.elaborate(s)
+	g.complicate(s)
 	return s, nil
 }
 

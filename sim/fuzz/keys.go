@@ -58,10 +58,14 @@ func (e *end) remoteMemory(o *operation) *memory {
 
 // revoke ends the key of the window.
 func (e *end) revoke() {
-	if e.w.closed {
+	if e.w.closed || e.revoked {
 		return
 	}
-	if err := e.w.rekey(e.window.mr); err != nil {
+	end := e.w.rekey
+	if e.spec.closes {
+		end = e.w.deregister
+	}
+	if err := end(e.window.mr); err != nil {
 		e.fail("the key of the window does not end: %v", err)
 	}
 	e.revoked = true

@@ -22,6 +22,16 @@ func (o *observer) HandlePacket(now transport.Time, p *transport.Packet) transpo
 	return verdict
 }
 
+// PollTransmit looks at what leaves.
+func (o *observer) PollTransmit(now transport.Time, p *transport.Packet) bool {
+	if !o.QP.PollTransmit(now, p) {
+		return false
+	}
+	o.end.checkLeaving(p)
+	o.end.checkTurns(o.QP, p)
+	return true
+}
+
 // checkPlacement checks that every byte of a payload has business where it goes
 // (P1), comes there once, and not before what it has to wait for.
 func (e *end) checkPlacement(p *transport.Packet) {

@@ -27,6 +27,8 @@ type talkSpec struct {
 	ends   [2]endSpec
 	lately sim.Time // how long an end takes to post a receive again; 0: it is always in time
 	shared bool     // receives come from queues that all such talks of a host share
+	ranked bool     // its operations have ranks: some posts wait for other completions (gates.go)
+	beside bool     // long READs of one end beside short SENDs of the other (turns.go)
 }
 
 // chatSpec describes an exchange of datagrams.
@@ -44,6 +46,8 @@ type endSpec struct {
 	ops     []opSpec
 	receive int      // receives that it has posted at a time
 	revoke  sim.Time // when it ends the key of its window; 0: never
+	amid    int      // after how many packets of READ responses it ends that key; 0: never
+	closes  bool     // it ends the key by deregistering the window
 }
 
 // opSpec is one operation.
@@ -58,6 +62,11 @@ type opSpec struct {
 	spare    int      // bytes of room that a receive has beyond the message
 	leased   bool     // a WRITE to memory whose key the next SEND with invalidate ends
 	stray    bool     // it names a key that is ended, or not the one that it needs
+
+	rank  int  // of a ranked talk: its place among the operations of all ranked talks
+	gated bool // the receive that it takes waits for the requests of a lower rank of the end that posts it
+	wide  bool // and for those of all ends of that host
+	waits bool // it is posted when all messages of a lower rank have come to its host
 }
 
 func (o *opSpec) isAtomic() bool {
@@ -159,6 +168,9 @@ func describeEnds(b *strings.Builder, hosts [2]int, ends *[2]endSpec) {
 		if at := ends[side].revoke; at > 0 {
 			fmt.Fprintf(b, "  host %d ends the key of its window at %v\n", hosts[side], at)
 		}
+		if n := ends[side].amid; n > 0 {
+			fmt.Fprintf(b, "  host %d ends the key of its window after %d packets of READ responses, deregistering %v\n", hosts[side], n, ends[side].closes)
+		}
 		for n, o := range ends[side].ops {
 			fmt.Fprintf(b, "  host %d posts %d: %v of %d bytes, flags %05b", hosts[side], n, o.kind, o.length, o.flags)
 			if o.leased {
@@ -166,6 +178,9 @@ func describeEnds(b *strings.Builder, hosts [2]int, ends *[2]endSpec) {
 			}
 			if o.stray {
 				b.WriteString(", with a key that does not fit")
+			}
+			if o.rank > 0 {
+				fmt.Fprintf(b, ", rank %d, gated %v, wide %v, waits %v", o.rank, o.gated, o.wide, o.waits)
 			}
 			b.WriteByte('\n')
 		}

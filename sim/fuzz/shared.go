@@ -141,6 +141,7 @@ func (s *sharedReceives) checkReceived(c *verbs.Completion) {
 	}
 	o.slot, x.message = x, o
 	e.checkMessage(o, c)
+	s.w.openGates(s.host)
 }
 
 // checkMemory checks, at the end, that receives hold their messages and nothing else.

@@ -134,6 +134,7 @@ func (s *shrinker) simplify() (improved bool) {
 			return was != nil
 		},
 		func(c *scenario) bool { return c.unshare() },
+		func(c *scenario) bool { return c.ungate() },
 		func(c *scenario) bool { return c.halveLengths() },
 		func(c *scenario) bool { return c.hasten() },
 	}
@@ -147,8 +148,25 @@ func (s *shrinker) simplify() (improved bool) {
 func (s *scenario) unshare() (changed bool) {
 	for i := range s.talks {
 		t := &s.talks[i]
-		changed = changed || t.shared || t.ends[0].revoke != 0 || t.ends[1].revoke != 0
-		t.shared, t.ends[0].revoke, t.ends[1].revoke = false, 0, 0
+		changed = changed || t.shared
+		t.shared = false
+		for side := range t.ends {
+			e := &t.ends[side]
+			changed = changed || e.revoke != 0 || e.amid != 0
+			e.revoke, e.amid = 0, 0
+		}
+	}
+	return changed
+}
+
+// ungate lets every post happen without waiting for others.
+func (s *scenario) ungate() (changed bool) {
+	for _, e := range s.everyEnd() {
+		for i := range e.ops {
+			o := &e.ops[i]
+			changed = changed || o.gated || o.wide || o.waits
+			o.gated, o.wide, o.waits = false, false, false
+		}
 	}
 	return changed
 }

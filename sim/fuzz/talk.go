@@ -42,10 +42,13 @@ type end struct {
 	completed int
 	thinking  bool
 	failed    bool
+	responses int // packets of READ responses that have left
+	turns     fairness
 
 	recvs      []*operation // of the peer, that take a receive here
 	recvPosted int
 	recvDone   int
+	recvWanted int // receives that the program would have posted by now if none waited
 }
 
 func (e *end) peer() *end { return e.ends[1-e.side] }
@@ -164,6 +167,9 @@ func (t *talk) connect() error {
 func (e *end) pump() {
 	for !e.thinking && !e.failed && e.posted < len(e.ops) && e.posted-e.completed < e.talkSpec.qp.SendDepth {
 		o := e.ops[e.posted]
+		if o.waits && !e.heardBefore(o.rank) {
+			return
+		}
 		if o.opSpec.thinking > 0 && !o.thought {
 			o.thought, e.thinking = true, true
 			e.w.later(e.host, o.opSpec.thinking, func() {
@@ -218,7 +224,7 @@ func (e *end) foresee(o *operation, wr *verbs.SendWR) {
 // queue would never be known to have room again.
 func (e *end) signals(o *operation) bool {
 	every := max(1, e.talkSpec.qp.SendDepth/2)
-	return e.talkSpec.qp.SignalAll || o.flags&verbs.Signaled != 0 || (o.index+1)%every == 0 || o.index+1 == len(e.ops)
+	return e.talkSpec.qp.SignalAll || o.rank > 0 || o.flags&verbs.Signaled != 0 || (o.index+1)%every == 0 || o.index+1 == len(e.ops)
 }
 
 // A work request's ID names the talk, the side, the queue and the operation.
@@ -241,9 +247,18 @@ func (e *end) postReceive() {
 		e.w.hosts[e.host].receives.post()
 		return
 	}
-	if e.failed || e.w.closed || e.recvPosted == len(e.recvs) {
-		return
+	e.recvWanted++
+	e.postWanted()
+}
+
+// postWanted posts the receives that are due, as far as they wait for nothing.
+func (e *end) postWanted() {
+	for e.recvPosted < min(e.recvWanted, len(e.recvs)) && !e.failed && !e.w.closed && e.opens(e.recvs[e.recvPosted]) {
+		e.postNext()
 	}
+}
+
+func (e *end) postNext() {
 	o := e.recvs[e.recvPosted]
 	wr := verbs.RecvWR{ID: e.id(e.recvPosted) | idReceive}
 	if o.isSend() {

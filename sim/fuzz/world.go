@@ -24,15 +24,16 @@ const (
 
 // world is one run of a scenario.
 type world struct {
-	sc     *scenario
-	net    *sim.Network
-	hosts  []host
-	talks  []*talk
-	chats  []*chat
-	rekey  func(*verbs.MR) error // ends a key; planted bugs replace it
-	events uint64
-	closed bool // nobody posts any more
-	report [32]verbs.Completion
+	sc    *scenario
+	net   *sim.Network
+	hosts []host
+	talks []*talk
+	chats []*chat
+	// Both end a key; planted bugs replace them.
+	rekey, deregister func(*verbs.MR) error
+	events            uint64
+	closed            bool // nobody posts any more
+	report            [32]verbs.Completion
 }
 
 // host is what the talks of one host share.
@@ -59,7 +60,7 @@ type sabotage func(*world)
 
 // run lets a scenario happen and answers the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
-	w := &world{sc: sc, rekey: rekeyed}
+	w := &world{sc: sc, rekey: rekeyed, deregister: (*verbs.MR).Deregister}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
