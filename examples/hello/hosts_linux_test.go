@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -26,15 +27,30 @@ func TestBetweenTwoHosts(t *testing.T) {
 	run(t, "ip", "-n", left, "addr", "add", "10.78.0.1/32", "dev", "lo")
 	run(t, "ip", "-n", right, "route", "add", "10.78.0.1", "via", "10.77.0.1")
 	for _, peer := range []string{"10.77.0.1", "10.78.0.1", "fd77::1", "fe80::77:1%cable"} {
-		t.Run(peer, func(t *testing.T) { converse(t, program, left, right, peer) })
+		t.Run(peer, func(t *testing.T) { converse(t, within(left, program), within(right, program), peer) })
 	}
-	t.Run("one host", func(t *testing.T) { converse(t, program, left, left, "10.77.0.1") })
-	t.Run("localhost", func(t *testing.T) { converse(t, program, left, left, "127.0.0.1") })
+	t.Run("one host", func(t *testing.T) { converse(t, within(left, program), within(left, program), "10.77.0.1") })
+	t.Run("localhost", func(t *testing.T) { converse(t, within(left, program), within(left, program), "127.0.0.1") })
 }
 
-// converse lets the client on one host write to the server on another.
-func converse(t *testing.T, program, serverHost, clientHost, peer string) {
-	server := exec.Command("ip", "netns", "exec", serverHost, program)
+// TestOnOneHost runs both sides on this host, which needs no privilege: the client
+// dials the first address at which the server says that it listens.
+func TestOnOneHost(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "hello")
+	run(t, "go", "build", "-o", program, ".")
+	converse(t, []string{program}, []string{program}, "")
+}
+
+// within is the command that runs the program in a namespace.
+func within(host, program string) []string {
+	return []string{"ip", "netns", "exec", host, program}
+}
+
+// converse lets a client write to a server, which is at the address peer, or if that
+// is empty where it says.
+func converse(t *testing.T, serve, dial []string, peer string) {
+	t.Helper()
+	server := exec.Command(serve[0], serve[1:]...)
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
 	if err != nil {
@@ -52,7 +68,10 @@ func converse(t *testing.T, program, serverHost, clientHost, peer string) {
 		t.Fatalf("the server says %q, want where it listens", lines.Text())
 	}
 	t.Log(lines.Text())
-	run(t, "ip", "netns", "exec", clientHost, program, peer)
+	if peer == "" {
+		peer = regexp.MustCompile(`[0-9a-f.:]+[0-9]`).FindString(lines.Text()[len("listening at"):])
+	}
+	run(t, dial[0], append(dial[1:], peer)...)
 	if !lines.Scan() || !strings.HasSuffix(lines.Text(), `wrote "hello"`) {
 		t.Fatalf("the server says %q, want what was written", lines.Text())
 	}
