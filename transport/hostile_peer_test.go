@@ -157,6 +157,18 @@ func (l *liar) ack(psn, upto wire.PSN, y wire.Syndrome) *letter {
 
 var positive = wire.AckSyndrome(wire.NoCredit)
 
+var repeatsAcks = &lie{"repeats old acknowledgements", true, true, func(l *liar) *letter {
+	if len(l.sacked) == 0 {
+		return nil
+	}
+	psn := oneOf(l.rng, l.sacked...)
+	x := l.ack(psn, psn.Add(1), positive)
+	x.headers.Ack.Responses = false
+	// A liar that tells nothing else has acknowledged each transmission once.
+	x.stale = l.truth == 1 && len(l.lies) == 1
+	return x
+}}
+
 var lies = []*lie{
 	{"acknowledges what was not sent", true, true, func(l *liar) *letter {
 		psn := l.heard.Add(l.rng.IntN(2000))
@@ -165,17 +177,7 @@ var lies = []*lie{
 	{"acknowledges before it arrives", true, true, func(l *liar) *letter {
 		return l.ack(l.heard, l.heard.Add(1), positive)
 	}},
-	{"repeats old acknowledgements", true, true, func(l *liar) *letter {
-		if len(l.sacked) == 0 {
-			return nil
-		}
-		psn := oneOf(l.rng, l.sacked...)
-		x := l.ack(psn, psn.Add(1), positive)
-		x.headers.Ack.Responses = false
-		// A liar that tells nothing else has acknowledged each transmission once.
-		x.stale = l.truth == 1 && len(l.lies) == 1
-		return x
-	}},
+	repeatsAcks,
 	{"tries remote keys", true, true, func(l *liar) *letter {
 		x := l.request(oneOf(l.rng, wire.WriteOnly, wire.WriteOnly, wire.ReadRequest, wire.FetchAdd))
 		if x.headers.Opcode.Base() == wire.WriteOnly {

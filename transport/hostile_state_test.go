@@ -1,6 +1,10 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // What the tests of hostile peers and the harness know of the inside of queue
 // pairs, in one place.
@@ -52,6 +56,13 @@ func claimReceives(qp QP, n int) {
 		q.rq.at(n)
 	case *MP:
 		q.rq.at(n)
+	}
+}
+
+// believeWindow takes the window of any acknowledgement, as a bug would.
+func believeWindow(qp QP, p *Packet) {
+	if q, ok := unwrapped(qp).(*MP); ok && p.Opcode == wire.MPBit|wire.Acknowledge {
+		q.gate.peerWindow = p.Ack.Window
 	}
 }
 
