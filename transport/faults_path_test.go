@@ -70,7 +70,7 @@ func (s *pathSamples) watch(w *world) {
 		s.stall = max(s.stall, w.now-last)
 		for Time(len(s.bytes))*sampleTime <= w.now-Second {
 			s.bytes = append(s.bytes, n)
-			s.cut = append(s.cut, w.hosts[0].mp.paths[1].Sent)
+			s.cut = append(s.cut, w.hosts[0].mp.paths.look(1).Sent)
 			s.sent = append(s.sent, w.hosts[0].mp.count.PacketsSent)
 		}
 	}

@@ -40,7 +40,7 @@ type MP struct {
 	in      inStream
 	ack     acking
 	out     outStream
-	paths   []mpPath
+	paths   pathTable
 
 	clocked  Clocked // the policy, if it wants to know the time
 	rnrAt    seq     // the lowest packet of the present series of RNR NAKs
@@ -77,9 +77,9 @@ func (m *MP) SetPolicy(p PathPolicy) {
 	if o, ok := p.(LoadObserver); ok && m.opt.Selective {
 		o.ObserveLoad(m.inFlightOn)
 	}
-	for i := range m.paths {
-		if m.paths[i].Retired {
-			p.SetUsable(Path(i), false)
+	for i := range Path(m.paths.len()) {
+		if m.paths.look(i).Retired {
+			p.SetUsable(i, false)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (m *MP) Flow() Flow {
 
 // inFlightOn is the number of packets that a path has in the network.
 func (m *MP) inFlightOn(p Path) int {
-	return m.paths[p].inFlight()
+	return m.paths.look(p).inFlight()
 }
 
 // SetCongestionControl swaps the congestion control of a live connection.
@@ -117,9 +117,9 @@ func (m *MP) SetWindow(packets int) { m.ack.window = uint16(min(packets, 0xffff)
 
 // Paths answers the statistics of each virtual path.
 func (m *MP) Paths() []PathCounters {
-	c := make([]PathCounters, len(m.paths))
-	for i := range m.paths {
-		c[i] = m.paths[i].counters()
+	c := make([]PathCounters, m.paths.len())
+	for i := range c {
+		c[i] = m.paths.look(Path(i)).counters()
 	}
 	return c
 }

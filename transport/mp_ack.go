@@ -17,7 +17,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 	cumulative := extend(head.AACK, m.out.una)
 	sacked := extend(head.SACK, m.out.una)
 	// An acknowledgement of what was never sent is somebody else's, or forged.
-	if cumulative > m.out.nxt || sacked >= m.out.nxt || int(head.Path) >= len(m.paths) {
+	if cumulative > m.out.nxt || sacked >= m.out.nxt || int(head.Path) >= m.paths.len() {
 		m.count.Stale++
 		return Drop
 	}
@@ -49,7 +49,7 @@ func (m *MP) sample(now Time, a wire.MPAck) {
 		return // a stamp from the future, or long stale
 	}
 	m.rtt.sample(rtt)
-	path := &m.paths[a.Path]
+	path := m.paths.record(Path(a.Path))
 	smoothed := Time(path.srtt)
 	if smoothed == 0 {
 		smoothed = rtt
@@ -81,10 +81,10 @@ func (m *MP) count1(now Time, s seq, path Path, marked, again bool) {
 		m.progressed = true
 	}
 	if !m.opt.Selective {
-		m.paths[path].Acknowledged++ // the paper's sender remembers no packet to count once
+		m.paths.record(path).Acknowledged++ // the paper's sender remembers no packet to count once
 	}
 	if marked {
-		m.paths[path].Marked++
+		m.paths.record(path).Marked++
 	}
 	m.judgeTimeout(s, again)
 	// §3.3.2: an ACK below snd_ool reduces cwnd by one and clocks out nothing.

@@ -102,7 +102,7 @@ func (m *MP) nextPath(now Time) Path {
 	p := m.policy.Next()
 	if m.probeNew {
 		m.probeNew = false
-		if q := Path(m.cfg.Rand.IntN(len(m.paths))); !m.paths[q].Retired {
+		if q := Path(m.cfg.Rand.IntN(m.paths.len())); !m.paths.look(q).Retired {
 			m.count.Probes++
 			return q
 		}
@@ -177,7 +177,7 @@ func (m *MP) transmitted(now Time, path Path, p *Packet) {
 	m.out.lastSent = now
 	m.count.PacketsSent++
 	m.count.BytesSent += uint64(p.Length)
-	c := &m.paths[path].pathCounts
+	c := &m.paths.record(path).pathCounts
 	c.Sent++
 	c.Bytes += uint64(p.Length)
 	if !m.timers.armed(timerRTO) {

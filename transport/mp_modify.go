@@ -78,7 +78,7 @@ func (m *MP) drainSends() {
 
 func (m *MP) startReceiving() {
 	m.in = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}
-	m.paths = make([]mpPath, m.attr.Paths)
+	m.paths = newPathTable(m.attr.Paths)
 }
 
 func (m *MP) startSending() {

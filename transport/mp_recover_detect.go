@@ -7,7 +7,7 @@ package transport
 func (r *selective) giveUp(now Time, s seq, rec *record) {
 	r.judgeLost(s, rec)
 	if r.newest > rec.sentAt {
-		r.mp.pathLost(now, rec.path, r.mp.paths[rec.path].unheard >= reorderTolerance)
+		r.mp.pathLost(now, rec.path, r.mp.paths.look(rec.path).unheard >= reorderTolerance)
 	}
 }
 
@@ -18,7 +18,7 @@ func (r *selective) judgeLost(s seq, rec *record) {
 		r.lowest = s
 	}
 	r.flying--
-	path := &r.mp.paths[rec.path]
+	path := r.mp.paths.record(rec.path)
 	path.Lost++
 	path.unheard = min(path.unheard+1, 1<<15)
 	r.mp.count.Lost++
@@ -34,8 +34,8 @@ func (r *selective) detect(now Time, heard Path) int {
 	}
 	r.swept = now
 	found := 0
-	for p := range r.mp.paths {
-		found += r.sweep(Path(p), now, silence)
+	for p := range Path(r.mp.paths.len()) {
+		found += r.sweep(p, now, silence)
 	}
 	return found
 }
@@ -44,7 +44,7 @@ func (r *selective) detect(now Time, heard Path) int {
 const minSilence = Millisecond
 
 func (r *selective) sweep(p Path, now Time, silence Time) int {
-	path := &r.mp.paths[p]
+	path := r.mp.paths.look(p)
 	if path.flight == nil {
 		return 0
 	}

@@ -70,7 +70,7 @@ func (r *selective) sent(s seq, p Path, now Time, again bool) {
 	if !again {
 		*rec = record{}
 	}
-	path := &r.mp.paths[p]
+	path := r.mp.paths.record(p)
 	path.sentOrder++
 	rec.sentAt, rec.path, rec.order = now, p, path.sentOrder
 	rec.lost, rec.acked, rec.again = false, false, again
@@ -99,7 +99,7 @@ func (r *selective) sacked(s seq, p Path, again bool) bool {
 
 // arrived takes a packet out of flight, or out of the list of losses.
 func (r *selective) arrived(rec *record) {
-	path := &r.mp.paths[rec.path]
+	path := r.mp.paths.record(rec.path)
 	if rec.lost {
 		// It was not lost after all.
 		rec.lost = false
@@ -116,7 +116,7 @@ func (r *selective) arrived(rec *record) {
 
 // evidence notes that a known transmission arrived.
 func (r *selective) evidence(rec *record) {
-	path := &r.mp.paths[rec.path]
+	path := r.mp.paths.record(rec.path)
 	if int32(rec.order-path.ackedOrder) > 0 {
 		path.ackedOrder = rec.order
 	}

@@ -20,7 +20,7 @@ const (
 
 // pathLost hears that packets of a path were judged lost.
 func (m *MP) pathLost(now Time, p Path, silent bool) {
-	path := &m.paths[p]
+	path := m.paths.record(p)
 	m.policy.Feedback(p, Nacked, 0)
 	path.lastLoss = now
 	if path.retirement == nil {
@@ -39,7 +39,7 @@ func (m *MP) pathLost(now Time, p Path, silent bool) {
 // all paths is proven for one a little sooner than for the others, and must
 // not make that one look alone.
 func (m *MP) suspected(now Time, p Path) bool {
-	path := &m.paths[p]
+	path := m.paths.record(p)
 	if path.suspectAt == 0 || now-path.suspectAt > calmTime {
 		path.suspectAt = now
 		return false
@@ -48,7 +48,7 @@ func (m *MP) suspected(now Time, p Path) bool {
 }
 
 func (m *MP) retirePath(now Time, p Path) {
-	path := &m.paths[p]
+	path := m.paths.record(p)
 	path.Retired, path.suspectAt = true, 0
 	if now-path.retiredAt > calmTime {
 		path.times = 0
@@ -66,9 +66,9 @@ func (m *MP) retirePath(now Time, p Path) {
 
 // othersCalm says whether some other path in use has lost nothing since then.
 func (m *MP) othersCalm(since Time, p Path) bool {
-	for i := range m.paths {
-		q := &m.paths[i]
-		if Path(i) != p && !q.Retired && q.Sent > 0 && q.lastLoss < since {
+	for i := range Path(m.paths.len()) {
+		q := m.paths.look(i)
+		if i != p && !q.Retired && q.Sent > 0 && q.lastLoss < since {
 			return true
 		}
 	}
@@ -77,8 +77,8 @@ func (m *MP) othersCalm(since Time, p Path) bool {
 
 func (m *MP) pathsInUse() int {
 	n := 0
-	for i := range m.paths {
-		if !m.paths[i].Retired {
+	for i := range Path(m.paths.len()) {
+		if !m.paths.look(i).Retired {
 			n++
 		}
 	}
@@ -88,8 +88,8 @@ func (m *MP) pathsInUse() int {
 // armProbe sets the timer for the earliest probe.
 func (m *MP) armProbe() {
 	m.timers.disarm(timerProbe)
-	for i := range m.paths {
-		if q := &m.paths[i]; q.Retired && (!m.timers.armed(timerProbe) || q.probeAt < m.timers.deadlineOf(timerProbe)) {
+	for i := range Path(m.paths.len()) {
+		if q := m.paths.look(i); q.Retired && (!m.timers.armed(timerProbe) || q.probeAt < m.timers.deadlineOf(timerProbe)) {
 			m.timers.arm(timerProbe, q.probeAt)
 		}
 	}
@@ -103,8 +103,8 @@ func (m *MP) pollProbe(now Time, p *Packet) bool {
 	if !m.probeDue || !m.state.sends() {
 		return false
 	}
-	for i := range m.paths {
-		q := &m.paths[i]
+	for i := range Path(m.paths.len()) {
+		q := m.paths.look(i)
 		if !q.Retired || q.probeAt > now {
 			continue
 		}
@@ -115,7 +115,7 @@ func (m *MP) pollProbe(now Time, p *Packet) bool {
 		}
 		q.probeNext = false
 		q.probeAt = now + q.probeWait
-		m.buildProbe(now, Path(i), p)
+		m.buildProbe(now, i, p)
 		q.probeStamp, q.probing = p.MP.SentAt, true
 		return true
 	}
@@ -134,11 +134,11 @@ func (m *MP) buildProbe(now Time, path Path, p *Packet) {
 // handleProbeAck hears that a probe came back: the next one goes at once, and
 // after enough of them the path is in use again.
 func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
-	if int(p.Ack.Path) >= len(m.paths) {
+	if int(p.Ack.Path) >= m.paths.len() {
 		m.count.Stale++
 		return Drop
 	}
-	q := &m.paths[p.Ack.Path]
+	q := m.paths.record(Path(p.Ack.Path))
 	// Copies of one answer prove no more than the answer.
 	if !q.Retired || !q.probing || p.Ack.SentAt != q.probeStamp {
 		return Done
@@ -154,7 +154,7 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 }
 
 func (m *MP) restore(now Time, p Path) {
-	q := &m.paths[p]
+	q := m.paths.record(p)
 	q.Retired = false
 	q.retiredAt, q.lastLoss, q.unheard = now, 0, 0
 	m.policy.SetUsable(p, true)

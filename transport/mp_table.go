@@ -121,7 +121,7 @@ func (m *MP) AppendState(b []byte) []byte {
 		SendUna: m.out.una.psn(), SendNext: m.out.nxt.psn(), RecvNext: m.in.nxt.psn(),
 		HighestAcked: m.sndOOH.psn(), Slots: uint8(m.opt.Slots),
 		Retransmit: m.out.una.psn(), Recovery: m.out.una.psn(),
-		MaxPathID: uint16(len(m.paths) - 1), Probability: m.opt.ProbeProbability,
+		MaxPathID: uint16(m.paths.len() - 1), Probability: m.opt.ProbeProbability,
 		BitmapHead: uint8(m.in.nxt % seq(m.opt.Slots)),
 		BurstTimer: deadline24(m.timers.deadlineOf(timerBurst)), RestartTimer: deadline24(m.idleFrom()),
 		Alpha: m.opt.Alpha, SmoothedRTT: m.rtt.srtt, RTTVariation: m.rtt.rttvar, RTTMeasured: m.rtt.measured,

@@ -150,9 +150,9 @@ func (m *MP) timedOut(now Time) {
 	m.recover.timedOut()
 	m.control.OnTimeout()
 	m.doubtful = m.out.nxt
-	for p := range m.paths {
-		if m.paths[p].Retired && m.retries >= 2 {
-			m.restore(now, Path(p)) // it can be no worse than those in use
+	for p := range Path(m.paths.len()) {
+		if m.paths.look(p).Retired && m.retries >= 2 {
+			m.restore(now, p) // it can be no worse than those in use
 		}
 	}
 	m.releaseAll()
@@ -164,9 +164,9 @@ func (m *MP) timedOut(now Time) {
 // should go: a path whose acknowledgements are lost looks idle, and would
 // otherwise be chosen for the same packets until the retries are used up.
 func (m *MP) blameSilence() {
-	for p := range m.paths {
-		if !m.opt.Selective || m.paths[p].inFlight() > 0 {
-			m.policy.Feedback(Path(p), TimedOut, 0)
+	for p := range Path(m.paths.len()) {
+		if !m.opt.Selective || m.paths.look(p).inFlight() > 0 {
+			m.policy.Feedback(p, TimedOut, 0)
 		}
 	}
 }
