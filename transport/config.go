@@ -23,6 +23,9 @@ type Config struct {
 	MaxSendSGE int
 	MaxRecvSGE int
 	MaxInline  int
+	// SourcePorts is how many source ports the engine has. Those beyond the paths of
+	// the connection are what MP's probing tries (MP-RDMA §3.5).
+	SourcePorts int
 }
 
 // Attr is what Modify sets.

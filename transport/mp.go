@@ -41,6 +41,7 @@ type MP struct {
 	ack     acking
 	out     outStream
 	paths   pathTable
+	sources sourcePorts
 
 	clocked  Clocked // the policy, if it wants to know the time
 	rnrAt    seq     // the lowest packet of the present series of RNR NAKs
@@ -196,6 +197,14 @@ func isAnswer(o wire.Opcode) bool {
 // often the reply that somebody waits for, while an acknowledgement that comes
 // a packet later delays nobody.
 func (m *MP) PollTransmit(now Time, p *Packet) bool {
+	if !m.pollPacket(now, p) {
+		return false
+	}
+	p.Source = m.sources.of(p.Path)
+	return true
+}
+
+func (m *MP) pollPacket(now Time, p *Packet) bool {
 	m.endIfDue()
 	if !m.led && m.ack.acks.len() > 0 {
 		m.led = true

@@ -94,7 +94,7 @@ func (m *MP) spanOpen() bool {
 }
 
 // nextPath asks the policy, unless it is time to probe: once per round trip,
-// with probability p, a packet goes to a random virtual path (§3.5).
+// with probability p, a packet goes to a new random virtual path (§3.5).
 func (m *MP) nextPath(now Time) Path {
 	if m.clocked != nil {
 		m.clocked.At(now)
@@ -102,13 +102,31 @@ func (m *MP) nextPath(now Time) Path {
 	p := m.policy.Next()
 	if m.probeNew {
 		m.probeNew = false
-		if q := Path(m.cfg.Rand.IntN(m.paths.len())); !m.paths.look(q).Retired {
+		if q := m.pathToProbe(); !m.paths.look(q).Retired {
 			m.count.Probes++
 			return q
 		}
 	}
 	return p
 }
+
+// pathToProbe is a random path. Where the engine has more source ports than the
+// connection has paths, one that has nothing in flight is moved to a new port:
+// what is on its way keeps its order by keeping its port.
+func (m *MP) pathToProbe() Path {
+	q := Path(m.cfg.Rand.IntN(m.paths.len()))
+	for tries := 0; m.sources.spare(m.paths.len()) && tries < probeTries; tries++ {
+		if at := m.paths.look(q); !at.Retired && at.inFlight() == 0 {
+			m.sources.move(q, m.paths.len(), m.cfg.Rand)
+			break
+		}
+		q = Path(m.cfg.Rand.IntN(m.paths.len()))
+	}
+	return q
+}
+
+// probeTries is how many paths are looked at in search of an idle one.
+const probeTries = 8
 
 // rollProbe decides once per round trip whether the next packet probes.
 func (m *MP) rollProbe(now Time) {

@@ -79,6 +79,7 @@ func (m *MP) drainSends() {
 func (m *MP) startReceiving() {
 	m.in = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}
 	m.paths = newPathTable(m.attr.Paths)
+	m.sources = sourcePorts{total: m.cfg.SourcePorts}
 }
 
 func (m *MP) startSending() {

@@ -120,6 +120,9 @@ type EngineInfo struct {
 	Local netip.Addr // the address by which peers reach the device
 	MTU   int        // the largest path MTU that fits its network, one of 256 to 4096
 	Paths int        // virtual paths that it offers, 1 to transport.MaxPaths
+	// SourcePorts is how many source ports probing may try (MP-RDMA §3.5). Up to
+	// Paths: each path has its own and keeps it.
+	SourcePorts int
 	// Window is how many packets of MTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int

@@ -171,6 +171,7 @@ func (o *QPOptions) config(p *PD, number QPN) transport.Config {
 		SendDepth: o.SendDepth, RecvDepth: o.RecvDepth,
 		MaxSendSGE: o.MaxSendSGE, MaxRecvSGE: o.MaxRecvSGE, MaxInline: plain(o.MaxInline),
 		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP, RC: o.RC,
+		SourcePorts: p.device.info.SourcePorts,
 	}
 	if o.SRQ != nil {
 		cfg.Recv = o.SRQ.queue
