@@ -134,7 +134,7 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
 	_, mp := qp.(*transport.MP)
-	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % len(e.pool.sockets)}
+	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % e.cfg.Paths}
 	return nil
 }
 
@@ -208,7 +208,9 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "udp", Local: e.local, MTU: e.mtu, Paths: len(e.pool.sockets), Window: e.window()}
+	return verbs.EngineInfo{
+		Name: "udp", Local: e.local, MTU: e.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(),
+	}
 }
 
 // window is the receive buffer in packets. The kernel counts about twice the

@@ -55,7 +55,7 @@ func assemble(cfg Config, rx *rxSocket) (*engine, error) {
 		}
 		mtu = cfg.MTU
 	}
-	pool, err := openTxPool(local, cfg.FirstSourcePort, cfg.Paths,
+	pool, err := openTxPool(local, cfg.FirstSourcePort, cfg.SourcePorts,
 		txOptions{dscp: cfg.DSCP, sndbuf: cfg.SendBuffer, noGSO: cfg.NoSegmentation})
 	if err != nil {
 		return nil, err

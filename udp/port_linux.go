@@ -14,7 +14,7 @@ type port struct {
 	peer     *peer // nil until routed; datagrams have none
 	mp       bool  // speaks the multi-path format
 	dirty    bool  // waits to be driven
-	path     int   // the path of a queue pair that has only one
+	path     int   // the source port of a queue pair that has only one
 	deadline transport.Time
 	index    int    // place in the timer heap; -1: not there
 	epoch    uint64 // when it last received
@@ -26,7 +26,7 @@ type port struct {
 type peer struct {
 	addr     netip.Addr
 	dst      *destination
-	prefixes [][2]prefixCache // by path; short packets (acknowledgements) apart from others
+	prefixes []*[2]prefixCache // by source port, nil before its first packet; short packets (acknowledgements) apart from others
 }
 
 // peerOf answers the peer of an address, shared by all queue pairs to it so
@@ -40,7 +40,7 @@ func (e *engine) peerOf(addr netip.Addr) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{addr: addr, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
+	p := &peer{addr: addr, dst: dst, prefixes: make([]*[2]prefixCache, len(e.pool.sockets))}
 	if len(e.peers) < maxPeers {
 		e.peers[addr] = p
 	}

@@ -75,11 +75,7 @@ type pollEvents struct {
 
 // newPollSet returns a set for these three; pool may be nil.
 func newPollSet(rx *rxSocket, w *waker, pool *txPool) *pollSet {
-	room := 2
-	if pool != nil {
-		room += len(pool.sockets)
-	}
-	return &pollSet{rx: rx, waker: w, pool: pool, fds: make([]unix.PollFd, 0, room)}
+	return &pollSet{rx: rx, waker: w, pool: pool, fds: make([]unix.PollFd, 0, 2)}
 }
 
 // arm notes which sockets to wait for. It reads the state of the pool, so it belongs
@@ -89,7 +85,7 @@ func (p *pollSet) arm() {
 		unix.PollFd{Fd: int32(p.rx.fd), Events: unix.POLLIN},
 		unix.PollFd{Fd: int32(p.waker.fd), Events: unix.POLLIN})
 	if p.pool != nil {
-		for _, socket := range p.pool.sockets {
+		for _, socket := range p.pool.opened {
 			if socket.blocked {
 				p.fds = append(p.fds, unix.PollFd{Fd: int32(socket.fd), Events: unix.POLLOUT})
 			}
