@@ -97,7 +97,7 @@ func (p *party) meet(q *verbs.QP, o *Options, limits *verbs.Limits) error {
 		MTU: p.mtu, Paths: 1, ReadsServed: min(int(p.reads), limits.Reads),
 	}
 	if p.terms != nil {
-		p.terms.apply(&remote)
+		p.terms.apply(&remote, local.MTU)
 	}
 	if err := remote.Check(); err != nil {
 		return fmt.Errorf("%w: %w", errPeer, err)

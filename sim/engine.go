@@ -111,7 +111,7 @@ func (h *host) Wake() {}
 // Info implements verbs.Engine.
 func (h *host) Info() verbs.EngineInfo {
 	c := &h.net.cfg
-	return verbs.EngineInfo{Name: "sim", Local: h.addr, MTU: c.MTU, Paths: c.Paths, SourcePorts: c.SourcePorts, Window: c.Window}
+	return verbs.EngineInfo{Name: "sim", Local: h.addr, MTU: transport.StandardMTU(c.MTU), MPMTU: c.MTU, Paths: c.Paths, SourcePorts: c.SourcePorts, Window: c.Window}
 }
 
 // Close implements verbs.Engine.

@@ -15,7 +15,7 @@ type Config struct {
 	Seed    uint64
 	Workers int // threads that run the simulation; 0 or 1: one
 
-	MTU   int // path MTU; default 4096
+	MTU   int // path MTU of MP; RC and UD have the largest of the standard's within it; default 4096
 	Paths int // virtual paths that a host offers; default 64
 	// SourcePorts is how many source ports probing may try (MP-RDMA §3.5); default:
 	// as many as paths, so that each keeps its own.
@@ -61,8 +61,8 @@ func (c *Config) withDefaults() error {
 		c.Workers = 1
 	}
 	switch {
-	case !transport.ValidMTU(c.MTU):
-		return fmt.Errorf("%w: path MTU %d", ErrConfig, c.MTU)
+	case !transport.ValidMPMTU(c.MTU):
+		return fmt.Errorf("%w: path MTU %d, must be a multiple of 4 from %d to %d", ErrConfig, c.MTU, transport.MinMTU, transport.MaxMPMTU)
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:
 		return fmt.Errorf("%w: %d paths, must be 1 to %d", ErrConfig, c.Paths, transport.MaxPaths)
 	case c.SourcePorts < 0 || c.SourcePorts > maxSourcePorts:

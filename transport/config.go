@@ -30,7 +30,7 @@ type Config struct {
 
 // Attr is what Modify sets.
 type Attr struct {
-	MTU          int // path MTU
+	MTU          int // path MTU: one of the standard's; MP: see ValidMPMTU
 	RemoteQPN    wire.QPN
 	SendPSN      wire.PSN
 	RecvPSN      wire.PSN

@@ -32,7 +32,7 @@ func (m *MP) becomeReadyToReceive(attr *Attr) error {
 	if attr == nil {
 		return fmt.Errorf("%w: RTR needs the attributes of the connection", ErrAttr)
 	}
-	if err := attr.checkConnected(); err != nil {
+	if err := attr.checkConnected(ValidMPMTU); err != nil {
 		return err
 	}
 	if attr.Paths < 1 || attr.Paths > MaxPaths {
@@ -53,7 +53,7 @@ func (m *MP) becomeReadyToSend(attr *Attr) error {
 		if m.state == RTR {
 			merged.SendPSN, merged.Reads, merged.TrackedSlots = attr.SendPSN, attr.Reads, attr.TrackedSlots
 		}
-		if err := merged.checkConnected(); err != nil {
+		if err := merged.checkConnected(ValidMPMTU); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (q *RC) becomeReadyToReceive(attr *Attr) error {
 	if attr == nil {
 		return fmt.Errorf("%w: RTR needs the attributes of the connection", ErrAttr)
 	}
-	if err := attr.checkConnected(); err != nil {
+	if err := attr.checkConnected(ValidMTU); err != nil {
 		return err
 	}
 	q.attr = *attr
@@ -53,7 +53,7 @@ func (q *RC) becomeReadyToSend(attr *Attr) error {
 				merged.Window = attr.Window
 			}
 		}
-		if err := merged.checkConnected(); err != nil {
+		if err := merged.checkConnected(ValidMTU); err != nil {
 			return err
 		}
 	}

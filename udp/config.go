@@ -27,7 +27,9 @@ type Config struct {
 	// FirstSourcePort fixes the source ports (consecutive ones in the order of their
 	// first use, skipping those in use); 0 lets the kernel choose.
 	FirstSourcePort uint16
-	// MTU is the path MTU; 0 means the largest that fits the interface.
+	// MTU is the largest payload of a packet, a multiple of 4; 0 means the largest that
+	// fits the interface, up to 8192. RC and UD queue pairs have the largest power of two within
+	// it, up to 4096.
 	MTU int
 	// DSCP is the traffic class of what is sent. All packets are ECN-capable.
 	DSCP uint8
@@ -80,8 +82,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("udp: %w: %d paths; choose 1 to %d", transport.ErrAttr, c.Paths, transport.MaxPaths)
 	case c.SourcePorts < c.Paths || c.SourcePorts > maxSources:
 		return c, fmt.Errorf("udp: %w: %d source ports for %d paths; choose as many as paths, up to %d", transport.ErrAttr, c.SourcePorts, c.Paths, maxSources)
-	case c.MTU != 0 && !transport.ValidMTU(c.MTU):
-		return c, fmt.Errorf("udp: %w: path MTU %d; choose 256, 512, 1024, 2048 or 4096", transport.ErrAttr, c.MTU)
+	case c.MTU != 0 && !transport.ValidMPMTU(c.MTU):
+		return c, fmt.Errorf("udp: %w: path MTU %d; choose a multiple of 4 from %d to %d", transport.ErrAttr, c.MTU, transport.MinMTU, transport.MaxMPMTU)
 	case c.DSCP > 63:
 		return c, fmt.Errorf("udp: %w: DSCP %d; it has six bits", transport.ErrAttr, c.DSCP)
 	case c.RecvBuffer < 0 || c.SendBuffer < 0:

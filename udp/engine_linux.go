@@ -209,7 +209,7 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
 	return verbs.EngineInfo{
-		Name: "udp", Local: e.local, MTU: e.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(),
+		Name: "udp", Local: e.local, MTU: transport.StandardMTU(e.mtu), MPMTU: e.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(),
 	}
 }
 

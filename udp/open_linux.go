@@ -49,10 +49,11 @@ func assemble(cfg Config, rx *rxSocket) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.MTU > mtu {
+		return nil, fmt.Errorf("udp: path MTU %d does not fit the interface of %v: the largest is %d", cfg.MTU, local, mtu)
+	}
+	mtu = min(mtu, defaultPayload)
 	if cfg.MTU != 0 {
-		if cfg.MTU > mtu {
-			return nil, fmt.Errorf("udp: path MTU %d does not fit the interface of %v: the largest is %d", cfg.MTU, local, mtu)
-		}
 		mtu = cfg.MTU
 	}
 	pool, err := openTxPool(local, cfg.FirstSourcePort, cfg.SourcePorts,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/transport"
 )
 
 // openAll opens the sockets of all source ports of a pool, as their first packets do.
@@ -190,16 +192,13 @@ func TestFitPathMTU(t *testing.T) {
 		ipv6 bool
 		want int // 0: too small
 	}{
-		{65536, false, 4096},
-		{9000, false, 4096},
+		{65536, false, transport.MaxMPMTU},
+		{9000, false, 8920},
+		{9000, true, 8900},
 		{4176, false, 4096},
-		{4175, false, 2048},
-		{1500, false, 1024},
-		{1400, true, 1024},
-		{1124, true, 1024},
-		{1123, true, 512},
-		{592, false, 512},
-		{591, false, 256},
+		{4175, false, 4092},
+		{1500, false, 1420},
+		{1500, true, 1400},
 		{336, false, 256},
 		{335, false, 0},
 		{0, true, 0},

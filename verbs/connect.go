@@ -34,7 +34,7 @@ func (c *ConnParams) Check() error {
 		return fmt.Errorf("%w: queue pair number %v", ErrParams, c.QPN)
 	case c.PSN > wire.PSNMask:
 		return fmt.Errorf("%w: packet number %#x beyond 24 bits", ErrParams, uint32(c.PSN))
-	case !transport.ValidMTU(c.MTU):
+	case !validMTU(c.Type, c.MTU):
 		return fmt.Errorf("%w: path MTU %d", ErrParams, c.MTU)
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:
 		return fmt.Errorf("%w: %d paths", ErrParams, c.Paths)
