@@ -50,6 +50,7 @@ func (m *MP) sample(now Time, a wire.MPAck) {
 	}
 	m.rtt.sample(rtt)
 	path := m.paths.record(Path(a.Path))
+	path.heardAt = now
 	smoothed := Time(path.srtt)
 	if smoothed == 0 {
 		smoothed = rtt

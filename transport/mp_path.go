@@ -9,6 +9,7 @@ type mpPath struct {
 	ackedOrder  uint32           // the latest of them known to have arrived
 	flight      *fifo[pathEntry] // transmissions in order, with stale ones in between; nil before the first
 	lastLoss    Time
+	heardAt     Time // when an acknowledgement last named the path
 	*retirement // since the path first lost packets
 }
 

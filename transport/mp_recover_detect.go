@@ -48,13 +48,18 @@ func (r *selective) sweep(p Path, now Time, silence Time) int {
 	if path.flight == nil {
 		return 0
 	}
+	// A path that is slower than the others is not silent: its own round trip counts,
+	// and while acknowledgements name it, later arrivals by the path itself tell what
+	// was lost.
+	silence = max(silence, 2*Time(path.srtt))
+	heard := now <= path.heardAt+silence
 	found, silent := 0, false
 	for path.flight.len() > 0 {
 		e := *path.flight.at(0)
 		if r.current(e, p) {
 			rec := r.at(e.at)
 			overtaken := int32(path.ackedOrder-e.order) >= reorderTolerance
-			silent = !overtaken && rec.sentAt+silence < r.newest
+			silent = !overtaken && !heard && rec.sentAt+silence < r.newest
 			if !overtaken && !silent {
 				break
 			}
