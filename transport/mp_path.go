@@ -10,7 +10,7 @@ type mpPath struct {
 	flight      *fifo[pathEntry] // transmissions in order, with stale ones in between; nil before the first
 	lastLoss    Time
 	heardAt     Time // when an acknowledgement last named the path
-	*retirement // since the path first lost packets
+	*retirement      // since the path first lost packets
 }
 
 // pathCounts are PathCounters in less space: an idle connection has little.

@@ -40,6 +40,9 @@ func (r *selective) detect(now Time, heard Path) int {
 	return found
 }
 
+// patienceWithSlowPaths is how many times longer a path that is heard of may take.
+const patienceWithSlowPaths = 4
+
 // minSilence keeps the scheduling noise of hosts from looking like a dead path.
 const minSilence = Millisecond
 
@@ -48,18 +51,18 @@ func (r *selective) sweep(p Path, now Time, silence Time) int {
 	if path.flight == nil {
 		return 0
 	}
-	// A path that is slower than the others is not silent: its own round trip counts,
-	// and while acknowledgements name it, later arrivals by the path itself tell what
-	// was lost.
-	silence = max(silence, 2*Time(path.srtt))
-	heard := now <= path.heardAt+silence
+	if now <= path.heardAt+silence {
+		// It is slower than the others, not silent: later arrivals by the path itself
+		// tell what was lost. But everything waits for its packets meanwhile.
+		silence *= patienceWithSlowPaths
+	}
 	found, silent := 0, false
 	for path.flight.len() > 0 {
 		e := *path.flight.at(0)
 		if r.current(e, p) {
 			rec := r.at(e.at)
 			overtaken := int32(path.ackedOrder-e.order) >= reorderTolerance
-			silent = !overtaken && !heard && rec.sentAt+silence < r.newest
+			silent = !overtaken && rec.sentAt+silence < r.newest
 			if !overtaken && !silent {
 				break
 			}
