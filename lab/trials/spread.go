@@ -16,6 +16,9 @@ const (
 	// spreadRuns is how many connections are tried on each network: each has source
 	// ports of its own, so that the kernel hashes each in another way.
 	spreadRuns = 4
+	// spreadWarmUp is longer than that of other trials: the window grows by a packet in
+	// a round trip, and round trips are as long as the slow paths' queues.
+	spreadWarmUp = 2 * time.Second
 	// leastShare is what the least used path carries at least, of an equal share. A
 	// path that no source port leads to carries nothing.
 	leastShare = 0.5
@@ -41,7 +44,7 @@ func runSpread(s *session) error {
 			if err != nil {
 				return err
 			}
-			all, rates, least = append(all, r), append(rates, steady(r)), min(least, share)
+			all, rates, least = append(all, r), append(rates, r.Record.Goodput(r.Began+spreadWarmUp, r.Ended)), min(least, share)
 		}
 		slices.Sort(rates)
 		worst, median, best := rates[0], rates[len(rates)/2], rates[len(rates)-1]
@@ -67,7 +70,7 @@ func (s *session) spread(paths int) (*traffic.Result, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := s.play(traffic.MP, anyPath, warmUp+s.measuring())
+	r, err := s.play(traffic.MP, anyPath, spreadWarmUp+s.measuring())
 	if err != nil {
 		return nil, 0, err
 	}
