@@ -66,14 +66,14 @@ func TestNegotiated(t *testing.T) {
 		l, err := b.m.Listen(7174)
 		must(t, err)
 		oa, ob := a.options(verbs.MP, ""), b.options(verbs.MP, "")
-		oa.QP.Conn.Paths, oa.QP.Conn.MTU = 3, 1024
+		oa.QP.Conn.Paths, oa.QP.Conn.MTU = 3, 1420
 		ob.QP.Conn.Paths, ob.QP.Conn.MTU = 2, 2048
 		accepted := b.accepting(l, ob)
 		ca, err := a.m.Dial(testContext(t), l.Addr().String(), oa)
 		must(t, err)
 		cb := (<-accepted).conn
 		for _, c := range []*Conn{ca, cb} {
-			if attr := c.QP().Query().Attr; attr.Paths != 2 || attr.MTU != 1024 {
+			if attr := c.QP().Query().Attr; attr.Paths != 2 || attr.MTU != 1420 {
 				t.Errorf("%d paths, path MTU %d", attr.Paths, attr.MTU)
 			}
 		}

@@ -105,7 +105,7 @@ func (p *remoteEnd) connect(q *verbs.QP, o *Options, limits *verbs.Limits) error
 		MTU: p.mtu, Paths: 1, ReadsServed: min(int(p.reads), limits.Reads),
 	}
 	if p.terms != nil {
-		p.terms.apply(&remote)
+		p.terms.apply(&remote, local.MTU)
 	}
 	if err := remote.Check(); err != nil {
 		return fmt.Errorf("%w: %w", errPeer, err)

@@ -66,7 +66,7 @@ func (r *Request) grant(o *Options) error {
 	}
 	options := o.QP
 	if !r.MultiPath() {
-		options.Type = verbs.RC
+		options.Type, options.Conn.MTU = verbs.RC, mad.MTUOf(options.Conn.MTU).Bytes()
 	}
 	q, err := o.PD.CreateQP(options)
 	if err != nil {

@@ -18,18 +18,20 @@ import (
 //	4       version, 1
 //	5       flags; bit 0: the sender wants (REQ) or grants (REP) a multi-path queue pair;
 //	        bit 1 (REQ): refused with a cookie, the sender asks again with it
-//	6       path MTU that the sender wants, as its code
+//	6       path MTU that the sender wants, as its code: the largest that is not above bytes 14-15
 //	7       bytes of the program's private data
 //	8-9     virtual paths
 //	10-11   packets that the sender tracks out of order, a power of two
 //	12-13   packets that it can take before it must have run; 0: not said
-//	14-15   reserved, zero
+//	14-15   payload that the sender wants in a multi-path packet, in bytes, a multiple of 4;
+//	        0: one of the standard's, which byte 6 says
 //
 // Who sends terms also acknowledges an RTU, and expects its own to be.
 type terms struct {
 	multiPath bool
 	retry     bool
 	mtu       mad.MTU
+	payload   uint16
 	paths     uint16
 	slots     uint16
 	window    uint16
@@ -46,10 +48,14 @@ const (
 
 // termsOf are the terms of a queue pair.
 func termsOf(p *verbs.ConnParams) *terms {
-	return &terms{
+	t := &terms{
 		multiPath: p.Type == verbs.MP, mtu: mad.MTUOf(p.MTU),
 		paths: uint16(p.Paths), slots: uint16(p.TrackedSlots), window: uint16(p.Window),
 	}
+	if t.multiPath {
+		t.payload = uint16(p.MTU)
+	}
+	return t
 }
 
 // pack fills the room for private data with the program's, and the terms behind
@@ -79,6 +85,7 @@ func pack(room, data []byte, t *terms) error {
 	binary.BigEndian.PutUint16(b[8:], t.paths)
 	binary.BigEndian.PutUint16(b[10:], t.slots)
 	binary.BigEndian.PutUint16(b[12:], t.window)
+	binary.BigEndian.PutUint16(b[14:], t.payload)
 	return nil
 }
 
@@ -93,7 +100,7 @@ func unpack(room []byte) (data []byte, t *terms) {
 	return room[:b[7]], &terms{
 		multiPath: b[5]&flagMultiPath != 0, retry: b[5]&flagRetry != 0, mtu: mad.MTU(b[6]),
 		paths: binary.BigEndian.Uint16(b[8:]), slots: binary.BigEndian.Uint16(b[10:]),
-		window: binary.BigEndian.Uint16(b[12:]),
+		window: binary.BigEndian.Uint16(b[12:]), payload: binary.BigEndian.Uint16(b[14:]),
 	}
 }
 
@@ -103,10 +110,18 @@ func supportsRetry(req *mad.REQ) bool {
 	return t != nil && t.retry
 }
 
-// apply adds the terms to what the standard fields say of a peer.
-func (t *terms) apply(p *verbs.ConnParams) {
+// apply adds the terms to what the standard fields say of a peer. A peer that names no
+// payload takes ours to be the power of two that byte 6 names, so that the smaller of
+// the two has to be one as well.
+func (t *terms) apply(p *verbs.ConnParams, localMTU int) {
 	p.MTU, p.Window = t.mtu.Bytes(), int(t.window)
-	if p.Type == verbs.MP {
-		p.Paths, p.TrackedSlots = int(t.paths), int(t.slots)
+	if p.Type != verbs.MP {
+		return
+	}
+	p.Paths, p.TrackedSlots = int(t.paths), int(t.slots)
+	if t.payload != 0 {
+		p.MTU = int(t.payload)
+	} else {
+		p.MTU = min(p.MTU, mad.MTUOf(localMTU).Bytes())
 	}
 }

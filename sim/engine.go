@@ -110,7 +110,8 @@ func (h *host) Wake() {}
 
 // Info implements verbs.Engine.
 func (h *host) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "sim", Local: h.addr, MTU: h.net.cfg.MTU, Paths: h.net.cfg.Paths, Window: h.net.cfg.Window}
+	c := &h.net.cfg
+	return verbs.EngineInfo{Name: "sim", Local: h.addr, MTU: transport.StandardMTU(c.MTU), MPMTU: c.MTU, Paths: c.Paths, SourcePorts: c.SourcePorts, Window: c.Window}
 }
 
 // Close implements verbs.Engine.

@@ -140,7 +140,7 @@ func (h *host) address(c *conn, p *packet) {
 	case p.DestQP == wire.ManagementQPN: // takes turns, since a path may be dead
 		p.sport += uint16(int(p.PSN) % h.net.cfg.Paths)
 	case c.multi:
-		p.sport += uint16(p.Path)
+		p.sport += p.Source
 	}
 	if c.remote < 0 {
 		h.addressDatagram(p)

@@ -15,11 +15,14 @@ type Config struct {
 	Seed    uint64
 	Workers int // threads that run the simulation; 0 or 1: one
 
-	MTU      int // path MTU; default 4096
-	Paths    int // virtual paths that a host offers; default 64
-	Window   int // packets that a NIC can take for one queue pair; 0: not said, RC then uses its default
-	Priority int // traffic class of all queue pairs; default 3, as RoCE's is by custom
-	Switch   SwitchConfig
+	MTU   int // path MTU of MP; RC and UD have the largest of the standard's within it; default 4096
+	Paths int // virtual paths that a host offers; default 64
+	// SourcePorts is how many source ports probing may try (MP-RDMA §3.5); default:
+	// as many as paths, so that each keeps its own.
+	SourcePorts int
+	Window      int // packets that a NIC can take for one queue pair; 0: not said, RC then uses its default
+	Priority    int // traffic class of all queue pairs; default 3, as RoCE's is by custom
+	Switch      SwitchConfig
 	// SwitchFor returns the configuration of one switch, by name, where it differs.
 	SwitchFor map[string]SwitchConfig
 
@@ -36,6 +39,7 @@ const (
 	defaultBuffer   = 32 << 20
 	roceUDPPort     = wire.UDPPort
 	firstSourcePort = 0xc000
+	maxSourcePorts  = 1024
 	// largeNetwork is from how many hosts on a network does not fit the cache of
 	// one processor.
 	largeNetwork = 256
@@ -57,10 +61,12 @@ func (c *Config) withDefaults() error {
 		c.Workers = 1
 	}
 	switch {
-	case !transport.ValidMTU(c.MTU):
-		return fmt.Errorf("%w: path MTU %d", ErrConfig, c.MTU)
+	case !transport.ValidMPMTU(c.MTU):
+		return fmt.Errorf("%w: path MTU %d, must be a multiple of 4 from %d to %d", ErrConfig, c.MTU, transport.MinMTU, transport.MaxMPMTU)
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:
 		return fmt.Errorf("%w: %d paths, must be 1 to %d", ErrConfig, c.Paths, transport.MaxPaths)
+	case c.SourcePorts < 0 || c.SourcePorts > maxSourcePorts:
+		return fmt.Errorf("%w: %d source ports, must be up to %d", ErrConfig, c.SourcePorts, maxSourcePorts)
 	case c.Priority < 0 || c.Priority >= priorities:
 		return fmt.Errorf("%w: priority %d, must be 0 to %d", ErrConfig, c.Priority, priorities-1)
 	case c.Workers < 1:
@@ -220,7 +226,7 @@ func (n *Network) hostAt(addr netip.Addr) int {
 // firstPort chooses the source port of a queue pair's first path; the others
 // follow it. Different queue pairs spread over the fabric by it.
 func (h *host) firstPort() uint16 {
-	return firstSourcePort + uint16(h.dice.below(0x10000-firstSourcePort-uint32(transport.MaxPaths)))
+	return firstSourcePort + uint16(h.dice.below(0x10000-firstSourcePort-uint32(max(transport.MaxPaths, h.net.cfg.SourcePorts))))
 }
 
 // Device is host number i as a device on which verbs objects can be made.

@@ -34,7 +34,7 @@ type body struct {
 	payload []byte
 	// Wire mode: the packet as bytes.
 	bytes []byte
-	_     [56]byte // up to a multiple of a cache line
+	_     [48]byte // up to a multiple of a cache line
 }
 
 // inlineSpans is how many pieces of memory a payload of one packet mostly has.

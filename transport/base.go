@@ -168,10 +168,10 @@ func (b *base) reset() {
 }
 
 // checkConnected checks the attributes that a connected queue pair needs to
-// become ready to receive.
-func (a *Attr) checkConnected() error {
+// become ready to receive. Which path MTUs are valid depends on its kind.
+func (a *Attr) checkConnected(validMTU func(int) bool) error {
 	switch {
-	case !ValidMTU(a.MTU):
+	case !validMTU(a.MTU):
 		return fmt.Errorf("%w: path MTU %d", ErrAttr, a.MTU)
 	case a.RemoteQPN > 0xffffff || a.SendPSN > wire.PSNMask || a.RecvPSN > wire.PSNMask:
 		return fmt.Errorf("%w: queue pair or packet number beyond 24 bits", ErrAttr)

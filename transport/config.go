@@ -24,11 +24,14 @@ type Config struct {
 	MaxSendSGE int
 	MaxRecvSGE int
 	MaxInline  int
+	// SourcePorts is how many source ports the engine has. Those beyond the paths of
+	// the connection are what MP's probing tries (MP-RDMA §3.5).
+	SourcePorts int
 }
 
 // Attr is what Modify sets.
 type Attr struct {
-	MTU          int // path MTU
+	MTU          int // path MTU: one of the standard's; MP: see ValidMPMTU
 	RemoteQPN    wire.QPN
 	SendPSN      wire.PSN
 	RecvPSN      wire.PSN

@@ -30,11 +30,33 @@ const (
 	// MinMTU and MaxMTU bound the path MTU (IBTA: 256 to 4096).
 	MinMTU = 256
 	MaxMTU = 4096
+	// MaxMPMTU bounds the payload of an MP packet, which the standard's sizes do not
+	// bind: more than a jumbo frame carries, while four packets with their headers
+	// still fit the 65,507 bytes of one segmented message.
+	MaxMPMTU = 16320
 	// InfiniteRNRRetry is the RNR retry count that never runs out (IBTA).
 	InfiniteRNRRetry = 7
 )
 
-// ValidMTU says whether n is one of the five path MTUs.
+// ValidMTU says whether n is one of the five path MTUs, the only ones that RC and UD
+// have.
 func ValidMTU(n int) bool {
 	return n >= MinMTU && n <= MaxMTU && n&(n-1) == 0
+}
+
+// ValidMPMTU says whether MP packets may carry up to n bytes: any multiple of 4, as
+// what follows a payload is aligned to 4 bytes.
+func ValidMPMTU(n int) bool {
+	return n >= MinMTU && n <= MaxMPMTU && n%4 == 0
+}
+
+// StandardMTU is the largest of the five path MTUs that is not above n; 0: n is less
+// than the smallest.
+func StandardMTU(n int) int {
+	for mtu := MaxMTU; mtu >= MinMTU; mtu /= 2 {
+		if mtu <= n {
+			return mtu
+		}
+	}
+	return 0
 }

@@ -152,6 +152,9 @@ func isStreamData(o wire.Opcode) bool {
 // comes a packet later delays nobody.
 func (m *MP) PollTransmit(now Time, p *Packet) bool {
 	ok := m.pollTransmit(now, p)
+	if ok {
+		p.Source = m.paths.sources.of(p.Path)
+	}
 	if m.tracing.on {
 		if ok {
 			m.traceSent(now, p, isStreamData(p.Opcode) && p.MP.ReTx)

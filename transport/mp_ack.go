@@ -130,10 +130,10 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 		m.traceSpurious(now, s.psn(), path)
 	}
 	if !m.opt.Selective {
-		m.paths.all[path].Acknowledged++ // the paper's sender remembers no packet to count once
+		m.paths.table.record(path).Acknowledged++ // the paper's sender remembers no packet to count once
 	}
 	if marked {
-		m.paths.all[path].Marked++
+		m.paths.table.record(path).Marked++
 		m.traceMarked(now, s.psn(), path)
 	}
 	m.judgeTimeout(o, s, again)
@@ -171,7 +171,7 @@ func (m *MP) judgeTimeout(o *outStream, s seq, again bool) {
 func (m *MP) settle(now Time) int {
 	found := 0
 	for _, v := range m.loss.verdicts() {
-		path := &m.paths.all[v.path]
+		path := m.paths.table.record(v.path)
 		switch v.found {
 		case foundLate:
 			path.Lost--

@@ -38,6 +38,7 @@ type pathFlight struct {
 	sentOrder  uint32           // transmissions on this path so far
 	ackedOrder uint32           // the latest of them known to have arrived
 	flight     *fifo[pathEntry] // transmissions in order, with stale ones in between; nil before the first
+	heardAt    Time             // when an acknowledgement last named the path
 	unheard    uint16           // packets given up since the path was last heard of
 }
 
@@ -275,20 +276,32 @@ func (r *selective) forgive(p Path) {
 // detect sweeps the oldest transmissions of the path that was heard of, and now
 // and then of the others, whose silence may prove something.
 func (r *selective) detect(now Time, heard Path, silence Time) {
+	if r.paths == nil {
+		return
+	}
+	r.paths[heard].heardAt = now
 	if now < r.swept+silence/8 {
-		r.sweep(heard, silence)
+		r.sweep(heard, now, silence)
 		return
 	}
 	r.swept = now
 	for p := range r.paths {
-		r.sweep(Path(p), silence)
+		r.sweep(Path(p), now, silence)
 	}
 }
 
-func (r *selective) sweep(p Path, silence Time) {
+// patienceWithSlowPaths is how many times longer a path that is heard of may take.
+const patienceWithSlowPaths = 4
+
+func (r *selective) sweep(p Path, now, silence Time) {
 	path := &r.paths[p]
 	if path.flight == nil {
 		return
+	}
+	if now <= path.heardAt+silence {
+		// It is slower than the others, not silent: later arrivals by the path itself
+		// tell what was lost. But everything waits for its packets meanwhile.
+		silence *= patienceWithSlowPaths
 	}
 	found, silent := false, false
 	for path.flight.len() > 0 {

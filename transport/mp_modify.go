@@ -33,7 +33,7 @@ func (m *MP) becomeReadyToReceive(attr *Attr) error {
 	if attr == nil {
 		return fmt.Errorf("%w: RTR needs the attributes of the connection", ErrAttr)
 	}
-	if err := attr.checkConnected(); err != nil {
+	if err := attr.checkConnected(ValidMPMTU); err != nil {
 		return err
 	}
 	if attr.Paths < 1 || attr.Paths > MaxPaths {
@@ -54,7 +54,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 		if m.state == RTR {
 			merged.SendPSN, merged.Reads, merged.TrackedSlots = attr.SendPSN, attr.Reads, attr.TrackedSlots
 		}
-		if err := merged.checkConnected(); err != nil {
+		if err := merged.checkConnected(ValidMPMTU); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,8 @@ func (m *MP) drainSends() {
 }
 
 func (m *MP) startReceiving() {
-	m.paths.count = m.attr.Paths
+	m.paths.table = newPathTable(m.attr.Paths)
+	m.paths.sources = sourcePorts{total: m.cfg.SourcePorts}
 	m.ack.paths = m.attr.Paths
 	for id := range m.in {
 		m.in[id] = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}

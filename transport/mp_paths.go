@@ -1,5 +1,7 @@
 package transport
 
+import "math/rand/v2"
+
 // pathSet is what the sender knows about its virtual paths: counters for
 // people, the policy that chooses among them, and which are out of use.
 //
@@ -9,9 +11,9 @@ package transport
 // and retires none.
 type pathSet struct {
 	policy    PathPolicy
-	clocked   Clocked  // the policy, if it wants to know the time
-	all       []mpPath // nil before the first packet: an idle connection has little
-	count     int
+	clocked   Clocked // the policy, if it wants to know the time
+	table     pathTable
+	sources   sourcePorts
 	probeRoll Time // next chance to probe a new path
 	probeNew  bool // the next packet tries a random path
 	probeDue  bool // retired paths are to be probed
@@ -75,23 +77,23 @@ func (s *pathSet) use(p PathPolicy, observeLoad bool) {
 	if o, ok := p.(LoadObserver); ok && observeLoad {
 		o.ObserveLoad(s.inFlightOn)
 	}
-	for i := range s.all {
-		if s.all[i].Retired {
-			p.SetUsable(Path(i), false)
+	for i := range Path(s.table.len()) {
+		if s.table.look(i).Retired {
+			p.SetUsable(i, false)
 		}
 	}
 }
 
-func (s *pathSet) inFlightOn(p Path) int { return s.all[p].inFlight() }
+func (s *pathSet) inFlightOn(p Path) int { return s.table.look(p).inFlight() }
 
 // has says whether there is such a path.
-func (s *pathSet) has(p uint16) bool { return int(p) < s.count }
+func (s *pathSet) has(p uint16) bool { return int(p) < s.table.len() }
 
 // counters are the statistics of all paths.
 func (s *pathSet) counters() []PathCounters {
-	c := make([]PathCounters, s.count)
-	for i := range s.all {
-		c[i] = s.all[i].counters()
+	c := make([]PathCounters, s.table.len())
+	for i := range c {
+		c[i] = s.table.look(Path(i)).counters()
 	}
 	return c
 }
@@ -99,22 +101,38 @@ func (s *pathSet) counters() []PathCounters {
 // next returns the path of the next packet. It asks the policy, unless it is
 // time to probe: once per round trip, with probability p, a packet goes to a
 // random virtual path (§3.5).
-func (s *pathSet) next(now Time, intn func(int) int) (p Path, probe bool) {
-	if s.all == nil {
-		s.all = make([]mpPath, s.count)
-	}
+func (s *pathSet) next(now Time, r *rand.Rand) (p Path, probe bool) {
 	if s.clocked != nil {
 		s.clocked.At(now)
 	}
 	p = s.policy.Next()
 	if s.probeNew {
 		s.probeNew = false
-		if q := Path(intn(len(s.all))); !s.all[q].Retired {
+		if q := s.toProbe(r); !s.table.look(q).Retired {
 			return q, true
 		}
 	}
 	return p, false
 }
+
+// toProbe is a random path. Where the engine has more source ports than the
+// connection has paths, one that has nothing in flight is moved to a new port (§3.5: "a
+// new random VP"): what is on its way keeps its order by keeping its port.
+func (s *pathSet) toProbe(r *rand.Rand) Path {
+	paths := s.table.len()
+	q := Path(r.IntN(paths))
+	for tries := 0; s.sources.spare(paths) && tries < probeTries; tries++ {
+		if at := s.table.look(q); !at.Retired && at.inFlight() == 0 {
+			s.sources.move(q, paths, r)
+			break
+		}
+		q = Path(r.IntN(paths))
+	}
+	return q
+}
+
+// probeTries is how many paths are looked at in search of an idle one.
+const probeTries = 8
 
 // restart forgets releases from before a timeout or an idle time: they say
 // where packets could go then.
@@ -126,7 +144,7 @@ func (s *pathSet) restart() {
 
 // sample takes a measured round trip.
 func (s *pathSet) sample(p Path, rtt Time) {
-	path := &s.all[p]
+	path := s.table.record(p)
 	smoothed := Time(path.srtt)
 	if smoothed == 0 {
 		smoothed = rtt
@@ -137,7 +155,7 @@ func (s *pathSet) sample(p Path, rtt Time) {
 // losing notes that packets of a path were lost, and returns whether that
 // retires it.
 func (s *pathSet) losing(now Time, p Path, silent bool, rtt Time) bool {
-	path := &s.all[p]
+	path := s.table.record(p)
 	s.policy.Feedback(p, Nacked, 0)
 	path.lastLoss = now
 	if path.retirement == nil {
@@ -158,7 +176,7 @@ func (s *pathSet) losing(now Time, p Path, silent bool, rtt Time) bool {
 // all paths is proven for one a little sooner than for the others, and must
 // not make that one look alone.
 func (s *pathSet) suspected(now Time, p Path, rtt Time) bool {
-	path := &s.all[p]
+	path := s.table.record(p)
 	if path.suspectAt == 0 || now-path.suspectAt > calmTime {
 		path.suspectAt = now
 		return false
@@ -167,7 +185,7 @@ func (s *pathSet) suspected(now Time, p Path, rtt Time) bool {
 }
 
 func (s *pathSet) retire(now Time, p Path) {
-	path := &s.all[p]
+	path := s.table.record(p)
 	path.Retired, path.suspectAt = true, 0
 	if now-path.retiredAt > calmTime {
 		path.times = 0
@@ -182,7 +200,7 @@ func (s *pathSet) retire(now Time, p Path) {
 
 // restore brings a retired path back into use.
 func (s *pathSet) restore(now Time, p Path) {
-	q := &s.all[p]
+	q := s.table.record(p)
 	q.Retired = false
 	q.retiredAt, q.lastLoss = now, 0
 	s.policy.SetUsable(p, true)
@@ -190,9 +208,9 @@ func (s *pathSet) restore(now Time, p Path) {
 
 // othersCalm says whether some other path in use has lost nothing since then.
 func (s *pathSet) othersCalm(since Time, p Path) bool {
-	for i := range s.all {
-		q := &s.all[i]
-		if Path(i) != p && !q.Retired && q.Sent > 0 && q.lastLoss < since {
+	for i := range Path(s.table.len()) {
+		q := s.table.look(i)
+		if i != p && !q.Retired && q.Sent > 0 && q.lastLoss < since {
 			return true
 		}
 	}
@@ -201,8 +219,8 @@ func (s *pathSet) othersCalm(since Time, p Path) bool {
 
 func (s *pathSet) inUse() int {
 	n := 0
-	for i := range s.all {
-		if !s.all[i].Retired {
+	for i := range Path(s.table.len()) {
+		if !s.table.look(i).Retired {
 			n++
 		}
 	}
@@ -212,8 +230,8 @@ func (s *pathSet) inUse() int {
 // probeTime is when the next probe of a retired path is due; zero: never.
 func (s *pathSet) probeTime() Time {
 	var next Time
-	for i := range s.all {
-		if q := &s.all[i]; q.Retired && (next == 0 || q.probeAt < next) {
+	for i := range Path(s.table.len()) {
+		if q := s.table.look(i); q.Retired && (next == 0 || q.probeAt < next) {
 			next = q.probeAt
 		}
 	}
@@ -225,8 +243,8 @@ func (s *pathSet) probe(now Time) (Path, bool) {
 	if !s.probeDue {
 		return 0, false
 	}
-	for i := range s.all {
-		q := &s.all[i]
+	for i := range Path(s.table.len()) {
+		q := s.table.look(i)
 		if !q.Retired || q.probeAt > now {
 			continue
 		}
@@ -238,7 +256,7 @@ func (s *pathSet) probe(now Time) (Path, bool) {
 		q.probeNext = false
 		q.probeAt = now + q.probeWait
 		q.probeStamp, q.probing = now.stamp(), true
-		return Path(i), true
+		return i, true
 	}
 	s.probeDue = false
 	return 0, false
@@ -247,10 +265,7 @@ func (s *pathSet) probe(now Time) (Path, bool) {
 // probeAcked notes that a probe came back: the next one goes at once. It
 // returns whether enough of them did for the path to be used again.
 func (s *pathSet) probeAcked(now Time, p Path, stamp uint32) bool {
-	if s.all == nil {
-		return false
-	}
-	q := &s.all[p]
+	q := s.table.record(p)
 	// Copies of one acknowledgement prove no more than the first.
 	if !q.Retired || !q.probing || stamp != q.probeStamp {
 		return false
@@ -269,9 +284,9 @@ func (s *pathSet) probeAcked(now Time, p Path, stamp uint32) bool {
 // ones should go: a path whose acknowledgements are lost looks idle, and would
 // otherwise be chosen for the same packets until the retries are used up.
 func (s *pathSet) blameSilence(knowsLoad bool) {
-	for p := range s.all {
-		if !knowsLoad || s.all[p].inFlight() > 0 {
-			s.policy.Feedback(Path(p), TimedOut, 0)
+	for p := range Path(s.table.len()) {
+		if !knowsLoad || s.inFlightOn(p) > 0 {
+			s.policy.Feedback(p, TimedOut, 0)
 		}
 	}
 }

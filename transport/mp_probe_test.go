@@ -55,7 +55,7 @@ func TestMPNewPathProbeAvoidsRetiredPaths(t *testing.T) {
 	attr.Paths = 2
 	q := newMPTestWith(t, o, attr)
 	q.write(1000)
-	q.mp.paths.all[0].Retired = true
+	q.mp.paths.table.record(0).Retired = true
 	q.mp.paths.policy.SetUsable(0, false)
 	q.forget()
 	for n := range 200 {

@@ -157,7 +157,7 @@ func TestMPRefusesBadConfiguration(t *testing.T) {
 	for name, edit := range map[string]func(*Attr){
 		"no path":      func(a *Attr) { a.Paths = 0 },
 		"many paths":   func(a *Attr) { a.Paths = MaxPaths + 1 },
-		"odd MTU":      func(a *Attr) { a.MTU = 1500 },
+		"odd MTU":      func(a *Attr) { a.MTU = 1502 },
 		"PSN too long": func(a *Attr) { a.RecvPSN = 1 << 24 },
 	} {
 		m, err := NewMP(mpConfig(mem, PaperOptions(), 1))

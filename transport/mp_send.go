@@ -79,7 +79,7 @@ func (m *MP) transmitted(now Time, id streamID, s seq, path Path, p *Packet) {
 	m.gate.used()
 	m.count.PacketsSent++
 	m.count.BytesSent += uint64(p.Length)
-	c := &m.paths.all[path].pathCounts
+	c := &m.paths.table.record(path).pathCounts
 	c.Sent++
 	c.Bytes += uint64(p.Length)
 	if !m.timers.armed(timerRTO.of(id)) {
@@ -166,7 +166,7 @@ func (m *MP) rollProbe(now Time) {
 
 // nextPath is the path of the next packet.
 func (m *MP) nextPath(now Time) Path {
-	p, probe := m.paths.next(now, m.cfg.Rand.IntN)
+	p, probe := m.paths.next(now, m.cfg.Rand)
 	if probe {
 		m.count.Probes++
 		m.tracePath(now, TraceProbed, p)

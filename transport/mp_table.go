@@ -123,7 +123,7 @@ func (m *MP) AppendState(b []byte) []byte {
 		SendUna: out.una.psn(), SendNext: out.nxt.psn(), RecvNext: in.nxt.psn(),
 		HighestAcked: out.ooh.psn(), Slots: uint8(m.opt.Slots),
 		Retransmit: out.una.psn(), Recovery: out.una.psn(),
-		MaxPathID: uint16(m.paths.count - 1), Probability: m.opt.ProbeProbability,
+		MaxPathID: uint16(m.paths.table.len() - 1), Probability: m.opt.ProbeProbability,
 		BitmapHead: uint8(in.nxt % seq(m.opt.Slots)),
 		BurstTimer: deadline24(m.timers.deadlineOf(timerBurst)), RestartTimer: deadline24(m.idleFrom()),
 		Alpha: m.opt.Alpha, SmoothedRTT: m.rtt.srtt, RTTVariation: m.rtt.rttvar, RTTMeasured: m.rtt.measured,

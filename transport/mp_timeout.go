@@ -181,9 +181,9 @@ func (m *MP) timedOut(now Time, id streamID) {
 	m.settle(now)
 	m.gate.control.OnTimeout()
 	o.doubtful = o.nxt
-	for p := range m.paths.all {
-		if m.paths.all[p].Retired && o.retries >= 2 {
-			m.restorePath(now, Path(p)) // it can be no worse than those in use
+	for p := range Path(m.paths.table.len()) {
+		if m.paths.table.look(p).Retired && o.retries >= 2 {
+			m.restorePath(now, p) // it can be no worse than those in use
 		}
 	}
 	m.paths.restart()

@@ -11,6 +11,7 @@ type Packet struct {
 	Spans  []Span // transmit: where the payload is; receive, after Place: where it goes
 	Length int    // payload bytes, without pad
 	Path   Path   // transmit: the path to use; receive: the path that it came by, as the MP header says
+	Source uint16 // transmit, MP: the source port to use, an index below Config.SourcePorts; mostly that of the path
 	Marked bool   // receive: the network marked it (ECN CE)
 
 	// Datagrams only: destination handle on transmit, source handle on receive.

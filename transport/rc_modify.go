@@ -32,7 +32,7 @@ func (q *RC) becomeReadyToReceive(attr *Attr) error {
 	if attr == nil {
 		return fmt.Errorf("%w: RTR needs the attributes of the connection", ErrAttr)
 	}
-	if err := attr.checkConnected(); err != nil {
+	if err := attr.checkConnected(ValidMTU); err != nil {
 		return err
 	}
 	q.attr = *attr
@@ -54,7 +54,7 @@ func (q *RC) becomeReadyToSend(now Time, attr *Attr) error {
 				merged.Window = attr.Window
 			}
 		}
-		if err := merged.checkConnected(); err != nil {
+		if err := merged.checkConnected(ValidMTU); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -21,7 +22,7 @@ import (
 type address struct {
 	ip      netip.Addr
 	rx      *rxSocket
-	mtu     int // the largest path MTU that the interface carries
+	mtu     int // the largest payload of an MP packet that the interface carries
 	checker checker
 	heard   uint64 // the round in which something last arrived
 	// overflowSeen is the kernel's count of dropped packets that the statistics have.
@@ -55,9 +56,7 @@ func newAddress(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
 		_ = rx.close()
 		return nil, err
 	}
-	if cfg.MTU != 0 {
-		mtu = min(mtu, cfg.MTU)
-	}
+	mtu = min(mtu, cmp.Or(cfg.MTU, defaultPayload))
 	a := &address{ip: ip, rx: rx, mtu: mtu}
 	a.checker.init(ip, cfg.Port, cfg.AnyIPID)
 	return a, nil

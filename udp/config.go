@@ -21,12 +21,19 @@ type Config struct {
 	Addr netip.Addr
 	// Port is the UDP port to receive on and to send to; 0 means 4791.
 	Port uint16
-	// Paths is the number of source ports, which are the virtual paths; 0 means 16.
+	// Paths is the number of virtual paths that a connection may have, each from a
+	// source port of its own; 0 means 128. Sockets are opened as paths are used.
 	Paths int
-	// FirstSourcePort fixes the source ports (Paths consecutive ones, skipping
-	// those in use); 0 lets the kernel choose.
+	// SourcePorts is the number of source ports: those beyond Paths are what probing
+	// tries as new virtual paths (MP-RDMA §3.5). 0 means as many as Paths where that is
+	// set, and 512 otherwise.
+	SourcePorts int
+	// FirstSourcePort fixes the source ports (consecutive ones in the order of their
+	// first use, skipping those in use); 0 lets the kernel choose.
 	FirstSourcePort uint16
-	// MTU is the path MTU; 0 means the largest that fits the interface.
+	// MTU is the largest payload of a packet, a multiple of 4; 0 means the largest that
+	// fits the interface, up to 8192. RC and UD queue pairs have the largest power of two within
+	// it, up to 4096.
 	MTU int
 	// DSCP is the traffic class of what is sent. All packets are ECN-capable.
 	DSCP uint8
@@ -50,8 +57,16 @@ type Config struct {
 }
 
 const (
-	defaultPaths = 16
-	defaultSpin  = 50 * time.Microsecond
+	// defaultPaths lets one connection meet all of 16 equal-cost paths: the network
+	// hashes each source port to one of them, and 128 random ones miss none of 16 in
+	// 99.6 % of all cases (64 in 77 %, 16 in none).
+	defaultPaths = 128
+	// defaultSourcePorts does the same for 64, by way of probing.
+	defaultSourcePorts = 512
+	// maxSources bounds the source ports of a device: each that is in use costs a file
+	// descriptor and about 3 KB of the kernel's memory.
+	maxSources  = 1024
+	defaultSpin = 50 * time.Microsecond
 )
 
 func (c Config) withDefaults() (Config, error) {
@@ -60,19 +75,29 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Paths == 0 {
 		c.Paths = defaultPaths
+		orDefault(&c.SourcePorts, defaultSourcePorts)
 	}
+	orDefault(&c.SourcePorts, c.Paths)
 	if c.Spin == 0 {
 		c.Spin = defaultSpin
 	}
 	switch {
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:
 		return c, fmt.Errorf("udp: %w: %d paths; choose 1 to %d", transport.ErrAttr, c.Paths, transport.MaxPaths)
-	case c.MTU != 0 && !transport.ValidMTU(c.MTU):
-		return c, fmt.Errorf("udp: %w: path MTU %d; choose 256, 512, 1024, 2048 or 4096", transport.ErrAttr, c.MTU)
+	case c.SourcePorts < c.Paths || c.SourcePorts > maxSources:
+		return c, fmt.Errorf("udp: %w: %d source ports for %d paths; choose as many as paths, up to %d", transport.ErrAttr, c.SourcePorts, c.Paths, maxSources)
+	case c.MTU != 0 && !transport.ValidMPMTU(c.MTU):
+		return c, fmt.Errorf("udp: %w: path MTU %d; choose a multiple of 4 from %d to %d", transport.ErrAttr, c.MTU, transport.MinMTU, transport.MaxMPMTU)
 	case c.DSCP > 63:
 		return c, fmt.Errorf("udp: %w: DSCP %d; it has six bits", transport.ErrAttr, c.DSCP)
 	case c.RecvBuffer < 0 || c.SendBuffer < 0:
 		return c, fmt.Errorf("udp: %w: a socket buffer cannot be negative", transport.ErrAttr)
 	}
 	return c, nil
+}
+
+func orDefault(field *int, value int) {
+	if *field == 0 {
+		*field = value
+	}
 }

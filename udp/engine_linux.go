@@ -135,7 +135,7 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
 	_, mp := qp.(transport.MultiPath)
-	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % len(e.pool.sockets)}
+	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % e.cfg.Paths}
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
 	return verbs.EngineInfo{
-		Name: "udp", Local: e.own.ip, MTU: e.own.mtu, Paths: len(e.pool.sockets), Window: e.window(),
+		Name: "udp", Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(),
 	}
 }
 

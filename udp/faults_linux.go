@@ -90,5 +90,5 @@ func (f *Faults) dropsArrival(e *engine, p *transport.Packet) bool {
 	if !ok {
 		return false
 	}
-	return f.drops(int(path) % len(e.pool.sockets))
+	return f.drops(int(path) % e.cfg.Paths)
 }

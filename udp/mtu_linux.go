@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/wire"
 )
 
@@ -20,12 +21,16 @@ const (
 	// multi-path WRITE with immediate data. With IPv4 and UDP it makes 80 bytes, as
 	// many as the RoCE driver of Linux keeps, so both choose the same path MTU.
 	roceOverhead = wire.BTHLen + wire.MPDataLen + wire.RETHLen + wire.ImmDtLen + wire.ICRCLen
+
+	// defaultPayload is what packets carry where the interface would take more, as
+	// jumbo frames and the loopback do. Larger ones take no less processor time, and
+	// messages of a power of two are cut into packets of one size, which the kernel
+	// segments in one call.
+	defaultPayload = 8192
 )
 
-// pathMTUs are the sizes that InfiniBand allows, the largest first.
-var pathMTUs = [...]int{4096, 2048, 1024, 512, 256}
-
-// pathMTU returns the largest RoCE path MTU that fits the interface which owns addr.
+// pathMTU returns the largest payload that fits the interface which owns addr: see
+// transport.ValidMPMTU.
 func pathMTU(addr netip.Addr) (int, error) {
 	link, err := interfaceOf(addr)
 	if err != nil {
@@ -38,19 +43,17 @@ func pathMTU(addr netip.Addr) (int, error) {
 	return mtu, nil
 }
 
-// fitPathMTU returns the largest RoCE path MTU whose packets fit linkMTU bytes.
+// fitPathMTU returns the largest payload whose packets fit linkMTU bytes.
 func fitPathMTU(linkMTU int, ipv6 bool) (int, error) {
 	overhead := ipv4HeaderSize + udpHeaderSize + roceOverhead
 	if ipv6 {
 		overhead = ipv6HeaderSize + udpHeaderSize + roceOverhead
 	}
-	for _, mtu := range pathMTUs {
-		if mtu+overhead <= linkMTU {
-			return mtu, nil
-		}
+	mtu := min((linkMTU-overhead)&^3, transport.MaxMPMTU)
+	if mtu < transport.MinMTU {
+		return 0, fmt.Errorf("%w: it is %d, set it to at least %d (ip link set … mtu)", ErrMTUTooSmall, linkMTU, transport.MinMTU+overhead)
 	}
-	smallest := pathMTUs[len(pathMTUs)-1]
-	return 0, fmt.Errorf("%w: it is %d, set it to at least %d (ip link set … mtu)", ErrMTUTooSmall, linkMTU, smallest+overhead)
+	return mtu, nil
 }
 
 // interfaceOf returns the interface that owns addr. A loopback address need not be

@@ -65,11 +65,11 @@ func firstAddress(cfg *Config) (*address, error) {
 func openSenders(cfg *Config) (*txPool, error) {
 	opt := txOptions{dscp: cfg.DSCP, sndbuf: cfg.SendBuffer, noGSO: cfg.NoSegmentation}
 	if cfg.Addr.IsValid() {
-		return openTxPool(cfg.Addr, cfg.FirstSourcePort, cfg.Paths, opt)
+		return openTxPool(cfg.Addr, cfg.FirstSourcePort, cfg.SourcePorts, opt)
 	}
-	pool, err := openTxPool(netip.IPv6Unspecified(), cfg.FirstSourcePort, cfg.Paths, opt)
+	pool, err := openTxPool(netip.IPv6Unspecified(), cfg.FirstSourcePort, cfg.SourcePorts, opt)
 	if errors.Is(err, ErrNoAddress) {
-		return openTxPool(netip.IPv4Unspecified(), cfg.FirstSourcePort, cfg.Paths, opt)
+		return openTxPool(netip.IPv4Unspecified(), cfg.FirstSourcePort, cfg.SourcePorts, opt)
 	}
 	return pool, err
 }

@@ -10,14 +10,21 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// TestOperationsByMTU runs every operation with every path MTU, with and
-// without the kernel's segmentation.
+// TestOperationsByMTU runs every operation with every path MTU of the standard, and
+// with others that MP may have, with and without the kernel's segmentation.
 func TestOperationsByMTU(t *testing.T) {
-	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
-		for mtu := transport.MinMTU; mtu <= transport.MaxMTU; mtu *= 2 {
+	standard := []int{256, 512, 1024, 2048, 4096}
+	for kind, mtus := range map[verbs.QPType][]int{
+		verbs.RC: standard,
+		verbs.MP: append(standard, 260, 1420, 1448, 8920, transport.MaxMPMTU),
+	} {
+		for _, mtu := range mtus {
 			for _, plain := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%v/%d/plain=%v", kind, mtu, plain), func(t *testing.T) {
 					a, b := connect(t, Config{Paths: 3, MTU: mtu, NoSegmentation: plain}, verbs.QPOptions{Type: kind}, 2<<20)
+					if got := a.qp.Query().Attr.MTU; got != mtu {
+						t.Errorf("path MTU %d, want %d", got, mtu)
+					}
 					for _, size := range []int{1, mtu, mtu + 1, 50_001} {
 						testOperations(t, a, b, size)
 					}
@@ -27,6 +34,17 @@ func TestOperationsByMTU(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestStandardMTU gives RC the largest path MTU of the standard where MP has more.
+func TestStandardMTU(t *testing.T) {
+	for mtu, want := range map[int]int{1420: 1024, 8920: 4096, 260: 256} {
+		a, b := connect(t, Config{Paths: 2, MTU: mtu}, verbs.QPOptions{Type: verbs.RC}, 2<<20)
+		if got := a.qp.Query().Attr.MTU; got != want {
+			t.Errorf("a device with packets of %d bytes has RC queue pairs with %d, want %d", mtu, got, want)
+		}
+		testOperations(t, a, b, 5000)
 	}
 }
 

@@ -61,6 +61,7 @@ func newPair(t *testing.T, opt pairOptions) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openAll(pool)
 	t.Cleanup(func() { pool.close() })
 	dst, err := newDestination(rx.local)
 	if err != nil {

@@ -8,7 +8,35 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/transport"
 )
+
+// openAll opens the sockets of all source ports of a pool, as their first packets do.
+func openAll(pool *txPool) {
+	for source := range pool.sockets {
+		pool.socket(source)
+	}
+}
+
+// TestPoolOpensOnUse shows that a source port costs a socket from its first use on.
+func TestPoolOpensOnUse(t *testing.T) {
+	pool, err := openTxPool(loopback4, 0, 128, txOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.close()
+	if len(pool.opened) != 1 {
+		t.Errorf("%d sockets before any use, want 1", len(pool.opened))
+	}
+	first, again, other := pool.socket(77), pool.socket(77), pool.socket(12)
+	if first != again || first == other || len(pool.opened) != 3 {
+		t.Errorf("%d sockets after the use of two more source ports, want 3", len(pool.opened))
+	}
+	if first.local.Port() == other.local.Port() {
+		t.Errorf("two source ports are both %d", first.local.Port())
+	}
+}
 
 func TestPoolSkipsPortsInUse(t *testing.T) {
 	taken, err := openTx(netip.AddrPortFrom(loopback4, 0), txOptions{})
@@ -21,52 +49,80 @@ func TestPoolSkipsPortsInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.close()
-	if len(pool.sockets) != 4 || pool.shortfall() != nil {
-		t.Fatalf("%d paths, %v", len(pool.sockets), pool.shortfall())
+	openAll(pool)
+	if len(pool.opened) != 4 || pool.shared != 0 {
+		t.Fatalf("%d sockets, %d shared: %v", len(pool.opened), pool.shared, pool.lastErr)
 	}
 	for _, socket := range pool.sockets {
-		if socket.local.Port() == taken.local.Port() {
-			t.Errorf("port %d was opened twice", taken.local.Port())
+		if socket.local.Port() <= taken.local.Port() {
+			t.Errorf("port %d was opened beside %d, which is taken", socket.local.Port(), taken.local.Port())
 		}
-	}
-	if len(pool.skipped) == 0 || !errors.Is(pool.skipped[0], ErrPortInUse) {
-		t.Errorf("skipped: %v", pool.skipped)
 	}
 }
 
-// TestPoolWorksWithFewerPaths lets the process run out of files after a few paths.
+// TestPoolWorksWithFewerPaths lets the process run out of files after a few source
+// ports. The others share their sockets.
 func TestPoolWorksWithFewerPaths(t *testing.T) {
 	var before unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
 		t.Fatal(err)
 	}
-	probe, err := openTx(netip.AddrPortFrom(loopback4, 0), txOptions{})
+	pool, err := openTxPool(loopback4, 0, 16, txOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer pool.close()
 	tight := before
-	tight.Cur = uint64(probe.fd) + 3
-	probe.close()
+	tight.Cur = uint64(pool.sockets[0].fd) + 3
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &tight); err != nil {
 		t.Fatal(err)
 	}
-	pool, err := openTxPool(loopback4, 0, 16, txOptions{})
+	openAll(pool)
 	_, rxErr := openRx(netip.AddrPortFrom(loopback4, 0), rxOptions{batch: 1})
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(pool.opened); n < 1 || n >= 16 || pool.shared != uint64(16-n) {
+		t.Errorf("%d sockets, %d source ports share one", n, pool.shared)
+	}
+	if !errors.Is(pool.lastErr, ErrTooManyFiles) {
+		t.Errorf("the reason: %v", pool.lastErr)
+	}
+	for source, socket := range pool.sockets {
+		if socket == nil {
+			t.Errorf("source port %d has no socket", source)
+		}
+	}
+	if !errors.Is(rxErr, ErrTooManyFiles) {
+		t.Errorf("openRx without files: %v", rxErr)
+	}
+}
+
+// TestPoolLeavesFiles gives a pool the files of a process with few of them: it takes
+// a quarter.
+func TestPoolLeavesFiles(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	tight := before
+	tight.Cur = min(before.Cur, 256)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &tight); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := openTxPool(loopback4, 0, 512, txOptions{})
+	if err == nil {
+		defer pool.close()
+		openAll(pool)
+	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
 		t.Fatal(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pool.close()
-	if n := len(pool.sockets); n < 1 || n >= 16 {
-		t.Errorf("%d paths", n)
-	}
-	if err := pool.shortfall(); !errors.Is(err, ErrTooManyFiles) {
-		t.Errorf("shortfall: %v", err)
-	}
-	if !errors.Is(rxErr, ErrTooManyFiles) {
-		t.Errorf("openRx without files: %v", rxErr)
+	if got, want := len(pool.opened), int(tight.Cur/4); got != want || pool.shared != uint64(512-want) || !errors.Is(pool.lastErr, errFileShare) {
+		t.Errorf("%d sockets, want %d; %d shared: %v", got, want, pool.shared, pool.lastErr)
 	}
 }
 
@@ -74,9 +130,9 @@ func TestPoolNeedsOnePath(t *testing.T) {
 	if _, err := openTxPool(netip.MustParseAddr("198.51.100.7"), 0, 2, txOptions{}); !errors.Is(err, ErrNoAddress) {
 		t.Errorf("a pool on a foreign address: %v", err)
 	}
-	for _, paths := range []int{0, -1, maxPaths + 1} {
-		if _, err := openTxPool(loopback4, 0, paths, txOptions{}); err == nil {
-			t.Errorf("a pool of %d paths was opened", paths)
+	for _, sources := range []int{0, -1, maxSources + 1} {
+		if _, err := openTxPool(loopback4, 0, sources, txOptions{}); err == nil {
+			t.Errorf("a pool of %d source ports was opened", sources)
 		}
 	}
 }
@@ -136,16 +192,13 @@ func TestFitPathMTU(t *testing.T) {
 		ipv6 bool
 		want int // 0: too small
 	}{
-		{65536, false, 4096},
-		{9000, false, 4096},
+		{65536, false, transport.MaxMPMTU},
+		{9000, false, 8920},
+		{9000, true, 8900},
 		{4176, false, 4096},
-		{4175, false, 2048},
-		{1500, false, 1024},
-		{1400, true, 1024},
-		{1124, true, 1024},
-		{1123, true, 512},
-		{592, false, 512},
-		{591, false, 256},
+		{4175, false, 4092},
+		{1500, false, 1420},
+		{1500, true, 1400},
 		{336, false, 256},
 		{335, false, 0},
 		{0, true, 0},

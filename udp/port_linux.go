@@ -14,7 +14,7 @@ type port struct {
 	peer     *peer // nil until routed; datagrams have none
 	mp       bool  // speaks the multi-path format
 	dirty    bool  // waits to be driven
-	path     int   // the path of a queue pair that has only one
+	path     int   // the source port of a queue pair that has only one
 	deadline transport.Time
 	index    int    // place in the timer heap; -1: not there
 	epoch    uint64 // when it last received
@@ -27,7 +27,7 @@ type peer struct {
 	addr     netip.Addr
 	at       *address // from which it is talked to
 	dst      *destination
-	prefixes [][2]prefixCache // by path; short packets (acknowledgements) apart from others
+	prefixes []*[2]prefixCache // by source port, nil before its first packet; short packets (acknowledgements) apart from others
 }
 
 // peerOf returns the peer of an address, shared by all queue pairs to it so
@@ -53,7 +53,7 @@ func (e *engine) peerOf(addr netip.Addr) (*peer, error) {
 	if len(e.peers) >= len(e.ports)+maxIdlePeers {
 		e.forgetPeers()
 	}
-	p := &peer{addr: addr, at: at, dst: dst, prefixes: make([][2]prefixCache, len(e.pool.sockets))}
+	p := &peer{addr: addr, at: at, dst: dst, prefixes: make([]*[2]prefixCache, len(e.pool.sockets))}
 	e.peers[addr] = p
 	return p, nil
 }

@@ -13,14 +13,15 @@ type Stats struct {
 	Backpressure                 uint64 // flushes that the kernel took only in part
 	SendDropped                  uint64 // packets given up after an error of the socket
 	ReceiveErrors, PollErrors    uint64
-	IdleRounds                   uint64 // rounds of the loop that found nothing to do
-	FaultDropped                 uint64 // packets lost on purpose
-	FaultDamaged                 uint64 // packets damaged on purpose
-	CaptureErrors                uint64 // packets missing from the capture, or the error that ended it
-	Paths                        []PathStats
+	IdleRounds                   uint64      // rounds of the loop that found nothing to do
+	FaultDropped                 uint64      // packets lost on purpose
+	FaultDamaged                 uint64      // packets damaged on purpose
+	CaptureErrors                uint64      // packets missing from the capture, or the error that ended it
+	SharedSourcePorts            uint64      // source ports that could not be opened and share the socket of another
+	Paths                        []PathStats // by source port, up to the last in use
 }
 
-// PathStats describe one source port.
+// PathStats describe one source port; the zero value one that was not used.
 type PathStats struct {
 	SourcePort       uint16
 	Packets, Bytes   uint64

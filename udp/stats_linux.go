@@ -13,7 +13,9 @@ func StatsOf(d *verbs.Device) (s Stats, ok bool) {
 	defer e.mu.Unlock()
 	s = e.stats
 	s.IdleRounds = uint64(e.idle.Load())
-	for _, socket := range e.pool.sockets {
+	s.SharedSourcePorts = e.pool.shared
+	for _, socket := range e.pool.opened {
+		s.Paths = append(s.Paths, make([]PathStats, max(0, socket.source+1-len(s.Paths)))...)
 		t := &socket.stats
 		p := PathStats{
 			SourcePort: socket.local.Port(), Packets: t.packets, Bytes: t.bytes, Messages: t.messages, Calls: t.calls,
@@ -25,7 +27,7 @@ func StatsOf(d *verbs.Device) (s Stats, ok bool) {
 		if t.lastErr != 0 {
 			p.LastError = t.lastErr.Error()
 		}
-		s.Paths = append(s.Paths, p)
+		s.Paths[socket.source] = p
 	}
 	return s, true
 }

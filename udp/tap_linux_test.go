@@ -21,9 +21,9 @@ func hookSends(e *engine, hook sendHook) {
 		return
 	}
 	e.batch.send = func(fd int, messages []mmsghdr) (int, unix.Errno) {
-		for path, socket := range e.pool.sockets {
+		for _, socket := range e.pool.opened {
 			if socket.fd == fd {
-				return hook(path, messages)
+				return hook(socket.source, messages)
 			}
 		}
 		return sendmmsg(fd, messages)
@@ -31,7 +31,7 @@ func hookSends(e *engine, hook sendHook) {
 }
 
 // pathFD is the descriptor of a path's socket.
-func pathFD(e *engine, path int) int { return e.pool.sockets[path].fd }
+func pathFD(e *engine, path int) int { return e.pool.socket(path).fd }
 
 // sentPacket is a packet that an engine sent.
 type sentPacket struct {

@@ -141,16 +141,19 @@ func (s *txSlot) gather(buf []byte) []byte {
 	return buf
 }
 
-// pathOf is the source port that a packet takes. Management datagrams take turns:
-// each may repeat what another path has lost, and a path may be dead.
-func (e *engine) pathOf(p *port, packet *transport.Packet) int {
+// wayOf is the virtual path of a packet and the source port that it takes, which are
+// one number but for the paths that probing has moved to another port. Management
+// datagrams take turns: each may repeat what another path has lost, and a path may be
+// dead.
+func (e *engine) wayOf(p *port, packet *transport.Packet) (path, source int) {
 	switch {
 	case p.mp:
-		return int(packet.Path) % len(e.pool.sockets)
+		return int(packet.Path) % e.cfg.Paths, int(packet.Source) % len(e.pool.sockets)
 	case packet.DestQP == wire.ManagementQPN:
-		return int(packet.PSN) % len(e.pool.sockets)
+		path = int(packet.PSN) % e.cfg.Paths
+		return path, path
 	}
-	return p.path
+	return p.path, p.path
 }
 
 // encode adds a packet to the batch.
@@ -159,21 +162,21 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 	if packet.Opcode == wire.UDSendOnly || packet.Opcode == wire.UDSendOnlyImm {
 		to = e.datagramPeer(packet)
 	}
-	path := e.pathOf(p, packet)
+	path, source := e.wayOf(p, packet)
 	if to == nil || e.faults.drops(path) {
 		return
 	}
 	headers := packet.Headers.Len()
 	pad := int(wire.PadLen(packet.Length))
 	length := headers + packet.Length + pad + wire.ICRCLen
-	segment, ok := e.batch.begin(path, to.dst, length)
+	segment, ok := e.batch.begin(source, to.dst, length)
 	if !ok {
 		e.stats.SendDropped++ // cannot be: transmit made sure of room
 		return
 	}
 	head := e.batch.header(headers)
 	packet.Headers.Append(head[:0])
-	sum := e.prefix(to, path, p.mp, length, segment).Headers(head)
+	sum := e.prefix(to, source, p.mp, length, segment).Headers(head)
 	for _, span := range packet.Spans {
 		sum = e.addPayload(sum, span.Bytes(), packet.Length <= copyBelow)
 	}
@@ -201,12 +204,17 @@ func (e *engine) addPayload(sum wire.ICRC, b []byte, small bool) wire.ICRC {
 }
 
 // prefix is the ICRC over the packet's IP and UDP headers.
-func (e *engine) prefix(to *peer, path int, mp bool, length, segment int) wire.ICRC {
-	cache := &to.prefixes[path][min(length/shortPacket, 1)]
+func (e *engine) prefix(to *peer, source int, mp bool, length, segment int) wire.ICRC {
+	both := to.prefixes[source]
+	if both == nil {
+		both = new([2]prefixCache)
+		to.prefixes[source] = both
+	}
+	cache := &both[min(length/shortPacket, 1)]
 	if mp && cache.length == length && e.capture == nil {
 		return cache.multi
 	}
-	e.flow = flow{src: to.at.ip, dst: to.addr, sport: e.pool.sockets[path].local.Port(), dport: e.cfg.Port}
+	e.flow = flow{src: to.at.ip, dst: to.addr, sport: e.pool.socket(source).local.Port(), dport: e.cfg.Port}
 	if mp {
 		return cache.forMulti(&e.flow, length)
 	}

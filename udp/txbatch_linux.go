@@ -152,7 +152,7 @@ func (b *txBatch) begin(path int, dst *destination, length int) (segment int, ok
 		panic(fmt.Sprintf("udp: a packet of %d bytes does not fit a datagram", length))
 	}
 	queue := &b.queues[path]
-	if queue.tail != noSlot && b.pool.sockets[path].gso && b.slots[queue.tail].accepts(dst, length) {
+	if queue.tail != noSlot && b.pool.socket(path).gso && b.slots[queue.tail].accepts(dst, length) {
 		b.current = &b.slots[queue.tail]
 	} else if b.current = b.enqueue(int32(path), dst, length); b.current == nil {
 		return 0, false

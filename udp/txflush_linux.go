@@ -50,7 +50,7 @@ func (b *txBatch) flush() (result flushResult) {
 
 // flushPath sends the messages of one path and says whether it sent, or gave up, all.
 func (b *txBatch) flushPath(path int, result *flushResult) bool {
-	queue, socket := &b.queues[path], b.pool.sockets[path]
+	queue, socket := &b.queues[path], b.pool.socket(path)
 	socket.blocked = false
 	for queue.head != noSlot {
 		slot := &b.slots[queue.head]

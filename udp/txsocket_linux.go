@@ -14,8 +14,9 @@ const (
 
 	defaultTxBuffer = 4 << 20
 
-	// maxPaths bounds a pool: each path costs a file descriptor.
-	maxPaths = 1024
+	// portTries is how many ports in a row may be in use before a socket is given up:
+	// ports in use rarely come in long runs.
+	portTries = 48
 )
 
 // txOptions tunes sending sockets; the zero value is the default.
@@ -26,11 +27,12 @@ type txOptions struct {
 	noGSO  bool // leave UDP_SEGMENT off, as on a kernel that lacks it
 }
 
-// txSocket sends from one source port, which is one path. It stays unconnected,
+// txSocket sends from one source port, which is one way through the network. It stays unconnected,
 // because then the kernel gives IP id 0 to the first packet of a message and i to
 // segment i, which the ICRC has to cover.
 type txSocket struct {
 	fd      int
+	source  int // the first source port of the pool that it serves
 	local   netip.AddrPort
 	gso     bool // the kernel and, as far as known, the device accept UDP_SEGMENT
 	blocked bool // the last flush met a full socket buffer: wait for POLLOUT
@@ -105,57 +107,100 @@ func (s *txSocket) close() error {
 	return nil
 }
 
-// txPool is the pool of source ports that serve as paths: socket i is path i.
+// txPool is the pool of source ports: socket i sends from source port i. A socket
+// is opened when the first packet wants its port, so that a device which has many to
+// choose from (MP-RDMA §3.5) pays for those that it uses.
 type txPool struct {
-	sockets []*txSocket
-	wanted  int
-	skipped []error // why ports could not be opened, one error for each try that failed
+	sockets  []*txSocket // by source port; nil: not used yet
+	opened   []*txSocket // each once, in the order in which they were opened
+	addr     netip.Addr
+	nextPort uint16 // the next to try; 0: the kernel's choice
+	limit    int    // sockets to open at most
+	opt      txOptions
+	shared   uint64 // source ports that could not be opened, and share another's socket
+	lastErr  error  // why
 }
 
-// openTxPool opens up to paths sockets at addr, on consecutive ports from firstPort
-// on, or on ports of the kernel's choice when firstPort is 0. Ports that are in use
-// are skipped. Whatever else stops it, the pool works with the paths it has, as long
-// as there is one; shortfall tells what is missing.
-func openTxPool(addr netip.Addr, firstPort uint16, paths int, opt txOptions) (*txPool, error) {
-	if paths < 1 || paths > maxPaths {
-		return nil, fmt.Errorf("udp: %d paths were asked for: choose 1 to %d", paths, maxPaths)
+// openTxPool makes a pool of so many source ports at addr: consecutive ones from
+// firstPort on, skipping those in use, or ports of the kernel's choice when firstPort
+// is 0. It opens the first of them, and fails if there is none.
+func openTxPool(addr netip.Addr, firstPort uint16, sources int, opt txOptions) (*txPool, error) {
+	if sources < 1 || sources > maxSources {
+		return nil, fmt.Errorf("udp: %d source ports were asked for: choose 1 to %d", sources, maxSources)
 	}
-	pool := &txPool{wanted: paths}
-	port := int(firstPort)
-	// Twice as many tries as paths, and a few: ports in use rarely come in long runs.
-	for try := 0; try < 2*paths+16 && len(pool.sockets) < paths && port <= 0xffff; try++ {
-		socket, err := openTx(netip.AddrPortFrom(addr, uint16(port)), opt)
-		if firstPort != 0 {
-			port++
+	p := &txPool{sockets: make([]*txSocket, sources), addr: addr, nextPort: firstPort, limit: fileShare(), opt: opt}
+	if p.socket(0) == nil {
+		return nil, fmt.Errorf("udp: none of %d source ports could be opened: %w", sources, p.lastErr)
+	}
+	return p, nil
+}
+
+// fileShare is how many sockets a pool may have: a quarter of the files of the
+// process, since the program and other devices need some too.
+func fileShare() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 4*maxSources {
+		return maxSources
+	}
+	return max(1, int(limit.Cur/4))
+}
+
+// errFileShare is why a pool opens no further socket.
+var errFileShare = errors.New("udp: the source ports have their share of the open files of this process (ulimit -n)")
+
+// socket returns the socket of a source port and opens it before its first use. A
+// port that cannot be opened shares the socket of one that was: the connection then
+// has a path less, and nothing fails. It returns nil only if there is no socket at all.
+func (p *txPool) socket(source int) *txSocket {
+	if s := p.sockets[source]; s != nil {
+		return s
+	}
+	s, err := p.open()
+	switch {
+	case err == nil:
+		s.source = source
+		p.opened = append(p.opened, s)
+	case len(p.opened) == 0:
+		p.lastErr = err
+		return nil
+	default:
+		s = p.opened[source%len(p.opened)]
+		p.shared++
+		p.lastErr = err
+	}
+	p.sockets[source] = s
+	return s
+}
+
+// open opens one more socket.
+func (p *txPool) open() (*txSocket, error) {
+	if len(p.opened) >= p.limit {
+		return nil, errFileShare
+	}
+	if p.nextPort == 0 {
+		return openTx(netip.AddrPortFrom(p.addr, 0), p.opt)
+	}
+	var failed error
+	for range portTries {
+		s, err := openTx(netip.AddrPortFrom(p.addr, p.nextPort), p.opt)
+		if err != nil && !errors.Is(err, ErrPortInUse) && !errors.Is(err, ErrPermission) {
+			return nil, err // another port would fail in the same way
+		}
+		if p.nextPort < 0xffff {
+			p.nextPort++
 		}
 		if err == nil {
-			pool.sockets = append(pool.sockets, socket)
-			continue
+			return s, nil
 		}
-		pool.skipped = append(pool.skipped, err)
-		if !errors.Is(err, ErrPortInUse) && !errors.Is(err, ErrPermission) {
-			break // another port would fail in the same way
-		}
+		failed = err
 	}
-	if len(pool.sockets) == 0 {
-		return nil, fmt.Errorf("udp: none of %d paths could be opened: %w", paths, errors.Join(pool.skipped...))
-	}
-	return pool, nil
-}
-
-// shortfall returns nil when the pool has all the paths that were wanted, and an
-// error with the number and the reasons otherwise.
-func (p *txPool) shortfall() error {
-	if len(p.sockets) == p.wanted {
-		return nil
-	}
-	return fmt.Errorf("udp: only %d of %d paths could be opened: %w", len(p.sockets), p.wanted, errors.Join(p.skipped...))
+	return nil, failed
 }
 
 // close closes all sockets.
 func (p *txPool) close() error {
 	var errs []error
-	for _, socket := range p.sockets {
+	for _, socket := range p.opened {
 		errs = append(errs, socket.close())
 	}
 	return errors.Join(errs...)

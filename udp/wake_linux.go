@@ -75,11 +75,7 @@ type pollEvents struct {
 
 // newPollSet returns a set for the waker and the pool, which may be nil.
 func newPollSet(w *waker, pool *txPool) *pollSet {
-	room := 2
-	if pool != nil {
-		room += len(pool.sockets)
-	}
-	return &pollSet{waker: w, pool: pool, fds: make([]unix.PollFd, 0, room)}
+	return &pollSet{waker: w, pool: pool, fds: make([]unix.PollFd, 0, 2)}
 }
 
 // arm notes which sockets to wait for: those that receive, and of the pool those that
@@ -92,7 +88,7 @@ func (p *pollSet) arm(receivers ...*rxSocket) {
 	}
 	p.receivers = len(receivers)
 	if p.pool != nil {
-		for _, socket := range p.pool.sockets {
+		for _, socket := range p.pool.opened {
 			if socket.blocked {
 				p.fds = append(p.fds, unix.PollFd{Fd: int32(socket.fd), Events: unix.POLLOUT})
 			}

@@ -34,7 +34,7 @@ func (c *ConnParams) Check() error {
 		return fmt.Errorf("%w: queue pair number %v", ErrParams, c.QPN)
 	case c.PSN > wire.PSNMask:
 		return fmt.Errorf("%w: packet number %#x beyond 24 bits", ErrParams, uint32(c.PSN))
-	case !transport.ValidMTU(c.MTU):
+	case !validMTU(c.Type, c.MTU):
 		return fmt.Errorf("%w: path MTU %d", ErrParams, c.MTU)
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:
 		return fmt.Errorf("%w: %d paths", ErrParams, c.Paths)
@@ -55,7 +55,7 @@ func (c *ConnParams) Check() error {
 func (q *QP) Params() ConnParams {
 	q.device.engine.Lock()
 	defer q.device.unlock()
-	return q.paramsLocked(&Route{Local: q.device.info.Local, MTU: q.device.info.MTU})
+	return q.paramsLocked(&Route{Local: q.device.info.Local, MTU: q.device.info.MTUOf(MP)})
 }
 
 // ParamsFor describe this end to the peer at an address: with the address and
@@ -74,9 +74,13 @@ func (q *QP) ParamsFor(remote netip.Addr) (ConnParams, error) {
 
 func (q *QP) paramsLocked(route *Route) ConnParams {
 	o, info := &q.options, &q.device.info
+	mtu := min(o.Conn.MTU, route.MTU)
+	if q.kind != MP {
+		mtu = transport.StandardMTU(mtu)
+	}
 	p := ConnParams{
 		Type: q.kind, Addr: route.Local, QPN: q.number, PSN: q.firstPSN,
-		MTU: min(o.Conn.MTU, route.MTU), Paths: o.Conn.Paths,
+		MTU: mtu, Paths: o.Conn.Paths,
 		Window:      min(info.Window, transport.MaxTrackingSlots),
 		ReadsServed: plain(o.Conn.ReadsServed),
 	}

@@ -110,7 +110,7 @@ func (d *Device) routeLocked(remote netip.Addr) (Route, error) {
 	if !remote.IsValid() || remote.Is4() != d.info.Local.Is4() {
 		return Route{}, fmt.Errorf("%w: the device is at %v, the peer at %v", ErrParams, d.info.Local, remote)
 	}
-	return Route{Local: d.info.Local, Remote: remote, MTU: d.info.MTU}, nil
+	return Route{Local: d.info.Local, Remote: remote, MTU: d.info.MTUOf(MP)}, nil
 }
 
 func (d *Device) localAddrs() []netip.Addr {

@@ -118,7 +118,7 @@ type Multihomed interface {
 type Route struct {
 	Local  netip.Addr // the address by which the peer reaches the device
 	Remote netip.Addr // the peer's, with the zone as the engine reports it
-	MTU    int        // the largest path MTU that the interface carries
+	MTU    int        // the largest payload of an MP packet that the interface carries; RC and UD have the largest of the standard's within it
 }
 
 // Sink receives what a queue pair reports. The engine calls it with the lock
@@ -141,8 +141,20 @@ type EngineInfo struct {
 	// several (Multihomed), the one that it has from the start.
 	Local netip.Addr
 	MTU   int // the largest path MTU that fits its network, one of 256 to 4096
+	MPMTU int // the largest payload of an MP packet that fits it, see transport.ValidMPMTU; 0: MTU
 	Paths int // virtual paths that it offers, 1 to transport.MaxPaths
-	// Window is how many packets of MTU bytes the engine can take for one queue
+	// SourcePorts is how many source ports probing may try (MP-RDMA §3.5). Up to
+	// Paths: each path has its own and keeps it.
+	SourcePorts int
+	// Window is how many packets of MPMTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int
+}
+
+// MTUOf is the largest path MTU that a queue pair of a type may have.
+func (i *EngineInfo) MTUOf(t QPType) int {
+	if t == MP && i.MPMTU > 0 {
+		return i.MPMTU
+	}
+	return i.MTU
 }

@@ -75,7 +75,9 @@ type QPOptions struct {
 // ConnOptions are this side's wishes for a connection. As in QPOptions zero
 // stands for the default; None asks for zero itself.
 type ConnOptions struct {
-	MTU         int // path MTU; default: the largest that the engine's network carries
+	// MTU is the path MTU; default: the largest that the engine's network carries. RC
+	// and UD have 256 to 4096 in powers of two, MP all multiples of 4 from 256 on.
+	MTU         int
 	Paths       int // MP: virtual paths; default: all that the engine offers
 	Reads       int // READs and atomics outstanding towards the peer; default 16
 	ReadsServed int // READs and atomics that the peer may have outstanding; default 16
@@ -105,8 +107,8 @@ const DefaultKeepalive = 10 * time.Second
 // None asks for zero in a field whose zero stands for a default.
 const None = -1
 
-func (c ConnOptions) withDefaults(info *EngineInfo) ConnOptions {
-	orDefault(&c.MTU, info.MTU)
+func (c ConnOptions) withDefaults(info *EngineInfo, kind QPType) ConnOptions {
+	orDefault(&c.MTU, info.MTUOf(kind))
 	orDefault(&c.Paths, info.Paths)
 	orDefault(&c.Reads, transport.MaxReads)
 	orDefault(&c.ReadsServed, transport.MaxReads)
@@ -118,10 +120,10 @@ func (c ConnOptions) withDefaults(info *EngineInfo) ConnOptions {
 	return c
 }
 
-func (c *ConnOptions) check(info *EngineInfo) error {
+func (c *ConnOptions) check(info *EngineInfo, kind QPType) error {
 	switch {
-	case !transport.ValidMTU(c.MTU) || c.MTU > info.MTU:
-		return fmt.Errorf("%w: path MTU %d; this network carries powers of two from 256 to %d", ErrAttr, c.MTU, info.MTU)
+	case !validMTU(kind, c.MTU) || c.MTU > info.MTUOf(kind):
+		return fmt.Errorf("%w: path MTU %d; %v has %s, of which this network carries up to %d", ErrAttr, c.MTU, kind, mtuRule(kind), info.MTUOf(kind))
 	case c.Paths < 1 || c.Paths > info.Paths:
 		return fmt.Errorf("%w: %d paths; the engine offers %d", ErrAttr, c.Paths, info.Paths)
 	case !within(c.Reads, transport.MaxReads) || !within(c.ReadsServed, transport.MaxReads):
@@ -146,6 +148,22 @@ func (c *ConnOptions) AckTimeoutCode() uint8 {
 func (c *ConnOptions) rnrTimerCode() uint8 {
 	code, _ := rnrTimerCode(c.MinRNRTimer) // likewise
 	return code
+}
+
+// validMTU says whether queue pairs of a type may have a path MTU.
+func validMTU(kind QPType, mtu int) bool {
+	if kind == MP {
+		return transport.ValidMPMTU(mtu)
+	}
+	return transport.ValidMTU(mtu)
+}
+
+// mtuRule says in words what validMTU checks.
+func mtuRule(kind QPType) string {
+	if kind == MP {
+		return "multiples of 4 from 256 on"
+	}
+	return "powers of two from 256 on"
 }
 
 func within(value, limit int) bool { return value >= None && value <= limit }
@@ -173,7 +191,7 @@ func (o QPOptions) withDefaults(info *EngineInfo) QPOptions {
 		// only when to give up, which is after eight times this: 4.3 s.
 		orDefault(&o.Conn.AckTimeout, AckTimeoutOf(17))
 	}
-	o.Conn = o.Conn.withDefaults(info)
+	o.Conn = o.Conn.withDefaults(info, o.Type)
 	if o.Type != MP {
 		o.Conn.Paths = 1
 	}
@@ -202,7 +220,7 @@ func (o *QPOptions) check(p *PD, info *EngineInfo) error {
 	case o.SRQ != nil && o.SRQ.closed:
 		return fmt.Errorf("shared receive queue: %w", ErrClosed)
 	}
-	return o.Conn.check(info)
+	return o.Conn.check(info, o.Type)
 }
 
 // config is what the transport is created with.
@@ -212,7 +230,8 @@ func (o *QPOptions) config(p *PD, number QPN) transport.Config {
 		SendDepth: o.SendDepth, RecvDepth: o.RecvDepth,
 		MaxSendSGE: o.MaxSendSGE, MaxRecvSGE: o.MaxRecvSGE, MaxInline: plain(o.MaxInline),
 		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP, RC: o.RC,
-		Trace: o.Trace,
+		Trace:       o.Trace,
+		SourcePorts: p.device.info.SourcePorts,
 	}
 	if o.SRQ != nil {
 		cfg.Recv = o.SRQ.queue

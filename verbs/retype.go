@@ -1,6 +1,10 @@
 package verbs
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/transport"
+)
 
 // Retype makes an RC queue pair of an MP one, or the reverse, while it is in
 // RESET. It keeps its number, the packet number of its first packet, its queues
@@ -22,8 +26,14 @@ func (q *QP) Retype(kind QPType) error {
 	}
 	o, d := q.options, q.device
 	o.Type, o.Conn.Paths = kind, 1
-	if kind == MP {
+	switch {
+	case kind == MP:
 		o.Conn.Paths = d.info.Paths
+		if o.Conn.MTU == d.info.MTU { // the largest of RC: MP may have larger ones
+			o.Conn.MTU = d.info.MTUOf(MP)
+		}
+	default:
+		o.Conn.MTU = transport.StandardMTU(o.Conn.MTU)
 	}
 	t, err := newTransport(kind, o.config(q.pd, q.number))
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // TestRetype: a queue pair that was made for several paths connects to one that
 // has a single path, under the number and packet number that it had.
 func TestRetype(t *testing.T) {
-	n := loopnet.New(loopnet.Options{})
+	n := loopnet.New(loopnet.Options{MTU: 8920})
+	mtus := map[verbs.QPType]int{verbs.RC: 4096, verbs.MP: 8920}
 	for _, test := range []struct{ from, to verbs.QPType }{{verbs.MP, verbs.RC}, {verbs.RC, verbs.MP}, {verbs.MP, verbs.MP}} {
 		a, b := newManagementEnd(t, n), newManagementEnd(t, n)
 		qa, err := a.pd.CreateQP(verbs.QPOptions{Type: test.from, SendCQ: a.cq})
@@ -23,6 +24,9 @@ func TestRetype(t *testing.T) {
 		after := qa.Params()
 		if after.QPN != before.QPN || after.PSN != before.PSN || after.Type != test.to || qa.Type() != test.to {
 			t.Errorf("%+v has become %+v", before, after)
+		}
+		if before.MTU != mtus[test.from] || after.MTU != mtus[test.to] {
+			t.Errorf("path MTU %d of %v, %d of %v", before.MTU, test.from, after.MTU, test.to)
 		}
 		// As connection managers do: each end sends from the number that the other
 		// has announced.

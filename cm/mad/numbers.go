@@ -51,10 +51,11 @@ func (m MTU) Bytes() int {
 	return 128 << m
 }
 
-// MTUOf is the code of a path MTU in bytes; zero if there is none.
+// MTUOf is the code of the largest path MTU that is not above a number of bytes; 0:
+// there is none.
 func MTUOf(bytes int) MTU {
-	for m := MTU(1); m <= 5; m++ {
-		if m.Bytes() == bytes {
+	for m := MTU(5); m >= 1; m-- {
+		if m.Bytes() <= bytes {
 			return m
 		}
 	}

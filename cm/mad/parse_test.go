@@ -165,8 +165,8 @@ func TestNumbers(t *testing.T) {
 	if _, ok := ServiceID(0x0000000001110001).Port(); ok {
 		t.Error("a UDP port passes for a TCP port")
 	}
-	for mtu, code := range map[int]MTU{256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5, 1500: 0, 0: 0} {
-		if got := MTUOf(mtu); got != code || code != 0 && code.Bytes() != mtu {
+	for mtu, code := range map[int]MTU{256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5, 1500: 3, 8920: 5, 255: 0, 0: 0} {
+		if got := MTUOf(mtu); got != code || code.Bytes() > mtu {
 			t.Errorf("MTU %d has code %d", mtu, got)
 		}
 	}

@@ -23,7 +23,7 @@ own ECMP routing, queues and ECN marks. Hosts are h0, h1, ...; leaves t0, t1;
 spines s0, s1, ...: a path is a spine. It needs root.`,
 		Example: `  braid lab up
   braid lab exec h9 -- braid perf serve
-  braid lab exec h0 -- braid perf write bw 10.2.4.2 --paths 64 -D 5
+  braid lab exec h0 -- braid perf write bw 10.2.4.2 -D 5
   braid lab fault cut 1
   braid lab status
   braid lab down

@@ -58,7 +58,7 @@ func TestUsageErrors(t *testing.T) {
 		{"perf write bw --loopback -n 1 -D 1", "exclude each other"},
 		{"perf write bw --loopback -D -1", "--duration -1"},
 		{"perf write bw --loopback -D 1e300", "--duration"},
-		{"perf write bw --loopback -m 1500", "MTU 1500"},
+		{"perf write bw --loopback -m 1502", "MTU 1502"},
 		{"perf write bw --loopback --qp ud", "use mp or rc"},
 		{"perf write bw --loopback --qp rc --paths 4", "--paths belongs to --qp mp"},
 		{"perf write bw --loopback --qp rc --policy spray", "use them with mp"},

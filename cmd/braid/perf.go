@@ -145,6 +145,9 @@ func runLoopback(cmd *cobra.Command, f *perfFlags) error {
 	if f.device.paths > 0 {
 		args = append(args, "--paths", strconv.Itoa(f.device.paths))
 	}
+	if f.device.mtu > 0 {
+		args = append(args, "--mtu", strconv.Itoa(f.device.mtu))
+	}
 	server, err := child.Start(cmd.Context(), args...)
 	if err != nil {
 		return err

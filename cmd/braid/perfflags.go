@@ -59,7 +59,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.IntVarP(&s.Iterations, "iters", "n", 0, "operations of each queue pair (default 5000 for write bw, else 1000)")
 	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
 	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
-	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU, 256 to 4096 (default: the largest that fits)")
+	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU; mp: a multiple of 4 up to 16320, rc: 256 to 4096 (default: the largest that fits; mp: up to 8192)")
 	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 14, "how long an acknowledgement is waited for: 4 usec * 2^timeout")
 	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
 	if s.Metric == perf.Bandwidth {
@@ -68,7 +68,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 		flags.BoolVar(&s.Verify, "verify", false, "compare the data of both sides at the end")
 	}
 	flags.StringVar(&s.QP, "qp", "mp", "type of queue pair: mp (multi-path) or rc (standard)")
-	flags.IntVar(&s.Paths, "paths", 0, "mp: paths of a connection (default 4)")
+	flags.IntVar(&s.Paths, "paths", 0, "mp: paths of a connection (default: all that both ends offer, 128)")
 	registerPolicy(cmd, &s.Policy)
 	registerCC(cmd, &s.CC, true)
 	flags.Float64Var(&f.lineRate, "line-rate", 0, "rc: Gb/s at which a rate control starts, and never exceeds (default 10)")
@@ -118,7 +118,7 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if checked.QP == "mp" {
-		f.device.paths = checked.Paths
+		f.device.paths, f.device.mtu = checked.Paths, checked.MTU
 	}
 	return f.device.check()
 }

@@ -61,10 +61,11 @@ with the client's options, and likewise for write.`,
 	flags.StringVar(&f.bind, "bind", "", "address to listen on, or 'loopback' for a free one (default: all)")
 	flags.BoolVar(&f.once, "once", false, "end after the first client")
 	flags.StringVar(&f.device.local, "local", "", "with --compat: local IP address for the data (default: the one that the client used)")
-	flags.IntVar(&f.device.paths, "paths", 0, "paths offered to clients (default 16)")
+	flags.IntVar(&f.device.paths, "paths", 0, "paths offered to clients (default 128)")
 	flags.IntVar(&f.sessions, "max-clients", perf.DefaultSessions, "clients served at the same time")
 	flags.IntVar(&f.memoryMiB, "max-memory", perf.DefaultMemory>>20, "MiB of memory for the tests of all clients")
 	flags.DurationVar(&f.idle, "idle-timeout", perf.DefaultIdle, "how long a client may do nothing")
+	flags.IntVarP(&f.device.mtu, "mtu", "m", 0, "largest path MTU offered to clients (default: what fits the interface, up to 8192)")
 	registerCompat(cmd, &f.compat)
 	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.

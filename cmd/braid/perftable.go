@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,13 +61,21 @@ func (t *perfTable) heading(r *perf.Result) error {
 	if r.Bidirectional {
 		title += ", bidirectional"
 	}
-	connection := fmt.Sprintf("%s, %d queue pair(s), MTU %d, TX depth %d", strings.ToUpper(r.QP), r.QPs, r.MTU, r.TxDepth)
+	connection := fmt.Sprintf("%s, %d queue pair(s), MTU %s, TX depth %d", strings.ToUpper(r.QP), r.QPs, agreed(r.MTU, r.MTUAsked), r.TxDepth)
 	if r.QP == "mp" {
-		connection += fmt.Sprintf(", %d paths, policy %s", len(r.Paths), r.Policy)
+		connection += fmt.Sprintf(", %s paths, policy %s", agreed(len(r.Paths), r.PathsAsked), r.Policy)
 	}
 	connection += ", congestion control " + r.CC
 	_, err := fmt.Fprintf(t.w, "%s\n %s: %s\n%s\n%s\n", rule, title, connection, rule, header)
 	return err
+}
+
+// agreed is a number that both ends agreed on, and what was asked for if that was more.
+func agreed(got, asked int) string {
+	if asked <= got {
+		return strconv.Itoa(got)
+	}
+	return fmt.Sprintf("%d (%d asked for)", got, asked)
 }
 
 // finish prints what belongs below the rows, or the JSON object.

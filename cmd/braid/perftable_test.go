@@ -46,6 +46,21 @@ func TestBandwidthTable(t *testing.T) {
 	}
 }
 
+// TestTableSaysWhatWasNotGranted: the heading tells what was asked for and not agreed on.
+func TestTableSaysWhatWasNotGranted(t *testing.T) {
+	var out bytes.Buffer
+	r := bandwidthResult(65536)
+	r.PathsAsked, r.MTUAsked = 64, 8192
+	if err := newPerfTable(&out, false).add(r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"MTU 4096 (8192 asked for)", "4 (64 asked for) paths"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
 func TestLatencyTable(t *testing.T) {
 	var out bytes.Buffer
 	table := newPerfTable(&out, false)

@@ -13,8 +13,8 @@ import (
 
 func (c *checker) checkFabric() {
 	f := &c.Fabric
-	if !transport.ValidMTU(f.MTU) {
-		c.wrong("fabric.mtu", f.MTU, "256, 512, 1024, 2048 or 4096")
+	if !transport.ValidMPMTU(f.MTU) {
+		c.wrong("fabric.mtu", f.MTU, fmt.Sprintf("a multiple of 4 from %d to %d", transport.MinMTU, transport.MaxMPMTU))
 	}
 	c.within("fabric.paths", f.Paths, 1, transport.MaxPaths)
 	c.within("fabric.priority", f.Priority, 1, workload.Priorities-1)

@@ -73,7 +73,7 @@ func TestErrors(t *testing.T) {
 		{"impossible DCQCN", "rate: dcqcn", "dcqcn: {gain: 2}", 12, 25, "transports.rc.dcqcn", "gain"},
 		{"too many paths", "delta: 16", "paths: 65", 11, 25, "transports.mp.paths", "fabric.paths, which is 64"},
 		{"window of one transport", "rate: dcqcn", "window: 10", 11, 7, "transports.mp", "NICs"},
-		{"impossible MTU", "mtu: 1024", "mtu: 1500", 7, 8, "fabric.mtu", "1024"},
+		{"impossible MTU", "mtu: 1024", "mtu: 1502", 7, 8, "fabric.mtu", "multiple of 4"},
 		{"impossible marking", "kmin: 20KB, kmax: 20KB", "kmin: 30KB, kmax: 20KB", 8, 27, "fabric.ecn.kmax", "kmin (30KB)"},
 		{"marking by a word", "{kmin: 20KB, kmax: 20KB}", "some", 8, 8, "fabric.ecn", "none, or"},
 		{"unknown switch", "pfc: true", "pfc: true\n  switches: {path9: {ecn: none}}", 10, 21, "fabric.switches.path9", `did you mean "path1"?`},

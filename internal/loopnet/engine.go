@@ -60,7 +60,7 @@ func newEngine(n *Network, local netip.Addr) *engine {
 
 // Info implements verbs.Engine.
 func (e *engine) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "loopnet", Local: e.local, MTU: e.network.options.MTU, Paths: e.network.options.Paths}
+	return verbs.EngineInfo{Name: "loopnet", Local: e.local, MTU: transport.StandardMTU(e.network.options.MTU), MPMTU: e.network.options.MTU, Paths: e.network.options.Paths}
 }
 
 // Now implements verbs.Engine.

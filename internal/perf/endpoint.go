@@ -96,7 +96,7 @@ func (e *endpoint) create(d *verbs.Device, seed uint64) (err error) {
 	// packets; the two ends then agree on the lesser.
 	info, o := d.Engine().Info(), &e.options
 	o.Conn.Paths = min(o.Conn.Paths, info.Paths)
-	o.Conn.MTU = min(o.Conn.MTU, info.MTU)
+	o.Conn.MTU = min(o.Conn.MTU, info.MTUOf(o.Type))
 	if e.pd, err = d.CreatePD(); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type bench struct {
 
 func newBench(t *testing.T, change func(*bench)) *bench {
 	t.Helper()
-	b := &bench{t: t, network: loopnet.New(loopnet.Options{Paths: 8}), ended: make(chan error, 1)}
+	b := &bench{t: t, network: loopnet.New(loopnet.Options{Paths: offeredPaths}), ended: make(chan error, 1)}
 	open := func(netip.Addr) (*verbs.Device, error) { return b.network.Open(), nil }
 	listener, err := Listen(netip.Addr{}, 0, open)
 	if err != nil {
@@ -98,6 +98,20 @@ func TestEveryTest(t *testing.T) {
 	}
 }
 
+// offeredPaths is what the ends of tests offer.
+const offeredPaths = 8
+
+// TestAskedAndAgreed: a result tells what was asked for beside what the ends agreed on.
+func TestAskedAndAgreed(t *testing.T) {
+	r, err := newBench(t, nil).run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10, Paths: 64, MTU: 8192})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Paths) != offeredPaths || r.PathsAsked != 64 || r.MTU != 4096 || r.MTUAsked != 8192 {
+		t.Errorf("%d paths of %d, MTU %d of %d", len(r.Paths), r.PathsAsked, r.MTU, r.MTUAsked)
+	}
+}
+
 // checkResult checks what must hold of every result.
 func checkResult(t *testing.T, r *Result, spec Spec) {
 	t.Helper()
@@ -111,8 +125,12 @@ func checkResult(t *testing.T, r *Result, spec Spec) {
 	if l.Min <= 0 || l.Min > l.P50 || l.P50 > l.P99 || l.P99 > l.P999 || l.P999 > l.Max {
 		t.Errorf("latencies out of order: %+v", l)
 	}
-	if len(r.Paths) != spec.Paths {
-		t.Errorf("%d paths, want %d", len(r.Paths), spec.Paths)
+	want := spec.Paths
+	if want == 0 {
+		want = offeredPaths
+	}
+	if len(r.Paths) != want {
+		t.Errorf("%d paths, want %d", len(r.Paths), want)
 	}
 	var bytes uint64
 	for _, p := range r.Paths {

@@ -32,6 +32,10 @@ type Result struct {
 	Spurious uint64 `json:"spurious_retransmits"`
 	// Paths are those of the end that sends the data, all queue pairs together.
 	Paths []PathResult `json:"paths"`
+	// PathsAsked and MTUAsked are what the test was to have; the ends may have agreed
+	// on less, which Paths and MTU tell. 0: nothing was asked for.
+	PathsAsked int `json:"paths_asked,omitempty"`
+	MTUAsked   int `json:"mtu_asked,omitempty"`
 
 	QP            string `json:"qp"`
 	Policy        string `json:"policy"` // empty for rc
@@ -130,7 +134,7 @@ func newResult(e *endpoint, own, peer *summary, here, there *counters) *Result {
 		Paths:           here.Paths,
 		QP:              spec.QP, Policy: spec.Policy, CC: spec.CC, Paper: spec.Paper,
 		QPs: spec.QPs, TxDepth: spec.TxDepth, MTU: e.qps[0].Query().Attr.MTU,
-		Bidirectional: spec.Bidirectional,
+		Bidirectional: spec.Bidirectional, PathsAsked: spec.Paths, MTUAsked: spec.MTU,
 	}
 	if spec.Op == Read {
 		// The responder sends the data of a READ.

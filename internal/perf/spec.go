@@ -72,7 +72,7 @@ type Spec struct {
 	QPTimeout int `json:"qp_timeout"`
 
 	QP     string `json:"qp"`     // mp (default) or rc
-	Paths  int    `json:"paths"`  // mp: default 4
+	Paths  int    `json:"paths"`  // mp: 0: all that both ends offer
 	Policy string `json:"policy"` // mp: name of a path policy
 	CC     string `json:"cc"`     // name of a congestion control (mp) or rate control (rc)
 	Paper  bool   `json:"paper"`  // mp: MP-RDMA's own options
@@ -114,7 +114,6 @@ func (s Spec) WithDefaults() Spec {
 		s.CC = properName(&transport.RateControls, s.CC)
 		return s
 	}
-	orDefault(&s.Paths, 4)
 	s.Policy = properName(&transport.PathPolicies, s.Policy)
 	s.CC = properName(&transport.CongestionControls, s.CC)
 	return s
@@ -158,11 +157,13 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("%w: %d queue pairs: use 1 to %d", ErrSpec, s.QPs, MaxQPs)
 	case s.TxDepth < 1 || s.TxDepth > MaxDepth:
 		return fmt.Errorf("%w: tx depth %d: use 1 to %d", ErrSpec, s.TxDepth, MaxDepth)
-	case s.MTU != 0 && !transport.ValidMTU(s.MTU):
+	case s.MTU != 0 && s.QP == "mp" && !transport.ValidMPMTU(s.MTU):
+		return fmt.Errorf("%w: MTU %d: use a multiple of 4 from %d to %d", ErrSpec, s.MTU, transport.MinMTU, transport.MaxMPMTU)
+	case s.MTU != 0 && s.QP != "mp" && !transport.ValidMTU(s.MTU):
 		return fmt.Errorf("%w: MTU %d: use 256, 512, 1024, 2048 or 4096", ErrSpec, s.MTU)
 	case s.QPTimeout < 1 || s.QPTimeout > 31:
 		return fmt.Errorf("%w: QP timeout %d: use 1 to 31", ErrSpec, s.QPTimeout)
-	case s.Paths < 1 || s.Paths > transport.MaxPaths:
+	case s.Paths < 0 || s.Paths > transport.MaxPaths:
 		return fmt.Errorf("%w: %d paths: use 1 to %d", ErrSpec, s.Paths, transport.MaxPaths)
 	case s.QPs*newLayout(s).queuePairBytes() > maxRegion:
 		return fmt.Errorf("%w: %d queue pairs of %d bytes need too much memory: use fewer or smaller ones", ErrSpec, s.QPs, s.Size)

@@ -25,7 +25,7 @@ func TestSpecDefaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		s := Spec{Op: test.op, Metric: test.metric}.WithDefaults()
-		if s.Size != test.size || s.Iterations != test.iterations || s.TxDepth != 128 || s.Paths != 4 {
+		if s.Size != test.size || s.Iterations != test.iterations || s.TxDepth != 128 || s.Paths != 0 {
 			t.Errorf("%s %s: %+v", test.op, test.metric, s)
 		}
 		if err := s.Check(); err != nil {
@@ -54,7 +54,9 @@ func TestSpecCheck(t *testing.T) {
 		{"depth", func(s *Spec) { s.TxDepth = -1 }, "tx depth"},
 		{"memory", func(s *Spec) { s.QPs, s.Size = 1000, MaxSize }, "too much memory"},
 		{"completions", func(s *Spec) { s.QPs, s.TxDepth, s.Size = MaxQPs, MaxDepth, 1 }, "tx depth"},
-		{"mtu", func(s *Spec) { s.MTU = 1500 }, "MTU 1500"},
+		{"mtu", func(s *Spec) { s.MTU = 1502 }, "MTU 1502"},
+		{"mtu of mp", func(s *Spec) { s.MTU = 1420 }, ""},
+		{"mtu of rc", func(s *Spec) { *s = Spec{Op: Write, Metric: Bandwidth, QP: "rc", MTU: 1420}.WithDefaults() }, "MTU 1420"},
 		{"paths", func(s *Spec) { s.Paths = 257 }, "257 paths"},
 		{"type", func(s *Spec) { *s = Spec{Op: Write, Metric: Bandwidth, QP: "ud"}.WithDefaults() }, "mp or rc"},
 		{"policy", func(s *Spec) { s.Policy = "luck" }, "path policy"},

@@ -70,8 +70,8 @@ type Spec struct {
 	Size  int        `json:"size"`  // bytes of a message; default 64 KiB
 	Depth int        `json:"depth"` // messages on the way at a time; default 64
 	// Paths is how many virtual paths (source ports) an MP queue pair spreads
-	// over; default 64. The kernel hashes them onto its paths, so there are to be
-	// many more than those.
+	// over; 0: the default of the device. The kernel hashes them onto its paths, so
+	// there are to be many more than those.
 	Paths int `json:"paths"`
 	// LineRate is where DCQCN starts, in b/s; default 1 Gb/s.
 	LineRate int64 `json:"line_rate"`
@@ -84,7 +84,6 @@ type Spec struct {
 func (s Spec) withDefaults() Spec {
 	orDefault(&s.Size, 64<<10)
 	orDefault(&s.Depth, 64)
-	orDefault(&s.Paths, 64)
 	orDefault(&s.LineRate, 1_000_000_000)
 	return s
 }
@@ -106,7 +105,7 @@ func (s *Spec) check() error {
 		return fmt.Errorf("%w: size %d: use %d to %d", ErrSpec, s.Size, minSize, maxSize)
 	case s.Depth < 1 || s.Depth > maxDepth:
 		return fmt.Errorf("%w: depth %d: use 1 to %d", ErrSpec, s.Depth, maxDepth)
-	case s.Paths < 1 || s.LineRate < 1:
+	case s.Paths < 0 || s.LineRate < 1:
 		return fmt.Errorf("%w: %d paths at %d b/s", ErrSpec, s.Paths, s.LineRate)
 	}
 	return nil

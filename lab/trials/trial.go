@@ -28,6 +28,7 @@ type Trial struct {
 func All() []Trial {
 	return []Trial{
 		{"paths", "One connection over 1, 2 and 4 paths", "", runPaths},
+		{"spread", "One connection with the defaults over 4, 8 and 16 paths", "", runSpread},
 		{"loss", "Random loss on three of four paths", "MP-RDMA 11a", runLoss},
 		{"cuts", "Paths cut and restored one by one", "MP-RDMA 11b", runCuts},
 		{"oneway", "A path cut in one direction, and a path that flaps", "MP-RDMA 11b", runOneWay},
