@@ -1,5 +1,7 @@
 package transport
 
+import "cmp"
+
 // liveness knows whether the peer still lives. A request that awaits a response
 // is delivered and acknowledged long before it completes; from then on it is
 // the peer that keeps a timer, for its response. And an idle connection has
@@ -36,21 +38,22 @@ func (m *MP) heardFrom(now Time) {
 }
 
 // silenceAllowed is how long the peer may be silent before it is asked; zero:
-// for ever. While packets of ours are outstanding their own timers watch. A
-// connection without an acknowledgement timeout waits for responses for ever.
+// for ever. While packets of ours are outstanding their own timers watch.
 func (m *MP) silenceAllowed() Time {
-	if m.req.awaiting.len() > 0 && m.attr.Timeout != 0 {
+	if m.req.awaiting.len() > 0 {
 		return m.questionWait()
 	}
 	return m.attr.Keepalive
 }
 
+// mayGiveUp says whether silence ends the connection. Without an acknowledgement
+// timeout responses are waited for for ever; the peer is asked all the same, since it
+// may have refused the request and its refusal be lost.
+func (m *MP) mayGiveUp() bool { return m.attr.Timeout != 0 || m.req.awaiting.len() == 0 }
+
 // questionWait is how long a question is given.
 func (m *MP) questionWait() Time {
-	wait := m.attr.ackTimeout()
-	if wait == 0 {
-		wait = m.attr.Keepalive
-	}
+	wait := cmp.Or(m.attr.ackTimeout(), m.attr.Keepalive, longestRTO)
 	return max(wait, m.opt.MinRTO, m.rtt.late())
 }
 
@@ -80,7 +83,7 @@ func (m *MP) watchSilence(now Time) {
 		m.timers.arm(timerAlive, now+wait)
 		return
 	case m.alive.asked == 0 && m.alive.heardAt+wait > now:
-	case m.alive.asked >= max(1, m.attr.RetryCount):
+	case m.alive.asked >= max(1, m.attr.RetryCount) && m.mayGiveUp():
 		m.count.LocalAckTimeoutErr++
 		m.fail(RetryExcErr)
 		return
@@ -88,7 +91,7 @@ func (m *MP) watchSilence(now Time) {
 		if m.alive.asked > 0 {
 			m.count.LocalAckTimeoutErr++
 		}
-		m.alive.asked++
+		m.alive.asked = min(m.alive.asked+1, 100)
 		m.alive.due = true
 	}
 	m.armAlive(now)
