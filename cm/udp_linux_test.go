@@ -14,11 +14,12 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// sockets are two sides on real sockets of the loopback interface.
+// sockets are two sides on real sockets of the loopback interface. They leave the
+// addresses of the host to tests of other packages.
 func sockets(t testing.TB) (a, b *side) {
 	t.Helper()
 	open := func() *side {
-		dev, err := udp.Open(udp.Config{Paths: 4})
+		dev, err := udp.Open(udp.Config{Loopback: true, Paths: 4})
 		must(t, err)
 		return newSide(t, dev)
 	}
