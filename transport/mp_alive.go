@@ -51,10 +51,30 @@ func (m *MP) silenceAllowed() Time {
 // may have refused the request and its refusal be lost.
 func (m *MP) mayGiveUp() bool { return m.attr.Timeout != 0 || m.req.awaiting.len() == 0 }
 
-// questionWait is how long a question is given.
+// questionWait is how long a question is given. A response that is due is worth
+// the program's ACK timeout; an idle connection can wait longer.
 func (m *MP) questionWait() Time {
-	wait := cmp.Or(m.attr.ackTimeout(), m.attr.Keepalive, longestRTO)
+	wait := m.attr.ackTimeout()
+	if m.req.awaiting.len() == 0 || wait == 0 {
+		wait = cmp.Or(m.attr.keepaliveInterval(), longestRTO)
+	}
 	return max(wait, m.opt.MinRTO, m.rtt.late())
+}
+
+// questions is how many a silent peer is asked: with a response due the silence
+// before the first is a timeout itself, as of a packet of RC, and they are its retries.
+func (m *MP) questions() uint8 {
+	if m.req.awaiting.len() > 0 {
+		return max(1, m.attr.RetryCount)
+	}
+	return m.attr.RetryCount + 1
+}
+
+// startAlive begins to watch the peer as of now. That it has not been heard of
+// before is not silence: it may not even know of the connection yet.
+func (m *MP) startAlive(now Time) {
+	m.alive.heardAt, m.alive.asked, m.alive.due = now, 0, false
+	m.armAlive(now)
 }
 
 // armAlive sets the timer for the next look at the peer's silence.
@@ -83,7 +103,7 @@ func (m *MP) watchSilence(now Time) {
 		m.timers.arm(timerAlive, now+wait)
 		return
 	case m.alive.asked == 0 && m.alive.heardAt+wait > now:
-	case m.alive.asked >= max(1, m.attr.RetryCount) && m.mayGiveUp():
+	case m.alive.asked >= m.questions() && m.mayGiveUp():
 		m.count.LocalAckTimeoutErr++
 		m.fail(RetryExcErr)
 		return
