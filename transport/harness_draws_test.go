@@ -36,9 +36,7 @@ var (
 		drawSecond: "packets that found no receive are sent again at the pace of RNR NAKs, faster than the link carries them",
 	}
 	rcKnownFaults = map[draw]string{
-		drawPaced:      "turns begin anew whenever the rate holds a packet back, so requests never get theirs",
-		drawRekey:      "a READ response that has begun goes on",
-		drawInvalidate: "a READ response that has begun goes on",
+		drawPaced: "turns begin anew whenever the rate holds a packet back, so requests never get theirs",
 	}
 )
 

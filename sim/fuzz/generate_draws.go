@@ -25,9 +25,6 @@ var knownFaults = map[verbs.QPType]map[draw]string{
 	verbs.MP: {
 		endingKeys: "a refusal that names a READ whose response has arrived is ignored, and later READs wait for ever",
 	},
-	verbs.RC: {
-		endingKeys: "a READ response that has begun goes on",
-	},
 }
 
 // drawKnownFaults draws them nevertheless.
