@@ -58,8 +58,8 @@ func (s *scenario) String() string {
 	if s.rc {
 		kind = "RC"
 	}
-	return fmt.Sprintf("%s mtu %d paths %d L %d delta %d iw %d selective %v timeout %d ops %v faults %d fragile %v encode %v draws %v link %+v",
-		kind, s.attr[0].MTU, s.paths, s.mp.Slots, s.mp.Delta, s.mp.InitialWindow, s.mp.Selective, s.attr[0].Timeout, s.ops, len(s.faults), s.fragile, s.encode, s.drawList(), s.links[0][0])
+	return fmt.Sprintf("%s mtu %d paths %d L %d delta %d iw %d selective %v shared %v timeout %d ops %v faults %d fragile %v encode %v draws %v link %+v",
+		kind, s.attr[0].MTU, s.paths, s.mp.Slots, s.mp.Delta, s.mp.InitialWindow, s.mp.Selective, s.shared, s.attr[0].Timeout, s.ops, len(s.faults), s.fragile, s.encode, s.drawList(), s.links[0][0])
 }
 
 var allKinds = []Op{
@@ -101,9 +101,9 @@ func plainScenario(seed uint64) *scenario {
 	s.paths = oneOf(r, 1, 2, 4, 4, 8, 16)
 	if s.rc {
 		s.paths = 1
-	} else {
-		// MP claims shared receives as messages arrive; the model pairs them in order.
-		s.shared = false
+	}
+	if s.claims() {
+		s.maxSize = min(s.maxSize, longestClaimed)
 	}
 	s.mp = randomOptions(r)
 	if chance(r, 0.2) {

@@ -83,6 +83,7 @@ func TestSeedsReplay(t *testing.T) {
 func TestSeedsDrawEverything(t *testing.T) {
 	const seeds = 4000
 	var seen [2][numDraws]int
+	var shared [2]int
 	for seed := range uint64(seeds) {
 		sc := randomScenario(seed)
 		kind := 0
@@ -92,8 +93,14 @@ func TestSeedsDrawEverything(t *testing.T) {
 		for _, d := range sc.drawList() {
 			seen[kind][d]++
 		}
+		if sc.shared {
+			shared[kind]++
+		}
 	}
 	for kind, name := range []string{"MP", "RC"} {
+		if shared[kind] == 0 {
+			t.Errorf("%s: no seed has shared receives", name)
+		}
 		for d := range numDraws {
 			sc := scenario{rc: kind == 1}
 			if n := seen[kind][d]; sc.survives(d) != (n > 0) {
