@@ -92,6 +92,9 @@ func (g *generator) fabric() topology.Builder {
 // that a switch with PFC has no excuse for dropping a packet.
 const losslessBuffer = 4 << 20
 
+// headers is more than the headers of a packet.
+const headers = 200
+
 // config picks how switches and hosts behave.
 func (g *generator) config(seed uint64) sim.Config {
 	c := sim.Config{
@@ -108,6 +111,8 @@ func (g *generator) config(seed uint64) sim.Config {
 		}
 	case g.chance(0.3):
 		c.Switch.QueueShift = uint(1 + g.IntN(3))
+		// What a queue may take of an empty buffer has room for two packets.
+		c.Switch.Buffer = max(c.Switch.Buffer, 2*(c.MTU+headers)<<c.Switch.QueueShift)
 	}
 	if g.chance(0.6) {
 		low := oneOf(g, 2<<10, 10<<10, 40<<10)
