@@ -40,7 +40,7 @@ type extent struct {
 	op             *operation // whose payload goes here
 }
 
-// find answers the extent that covers n bytes from offset on.
+// find returns the extent that covers n bytes from offset on.
 func find(extents []extent, offset, n int) *extent {
 	i := sort.Search(len(extents), func(i int) bool { return extents[i].offset > offset })
 	for i--; i >= 0; i-- {

@@ -40,7 +40,7 @@ func (q *mpTest) carry(packets int, drop func(p *Packet) bool) {
 
 func lossless(*Packet) bool { return false }
 
-// probesOf answers the probes among what was sent, and forgets the rest.
+// probesOf returns the probes among what was sent, and forgets the rest.
 func (q *mpTest) probesOf() []Packet {
 	var probes []Packet
 	for _, p := range q.unwanted {

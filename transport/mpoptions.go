@@ -33,7 +33,7 @@ type MPOptions struct {
 	// of equal packets on one path are what UDP_SEGMENT can send in one call.
 	Run int
 
-	// BatchAcks lets one acknowledgement packet answer many packets of one path.
+	// BatchAcks lets one packet acknowledge many packets of one path.
 	// Each keeps its path, mark and retransmission echo, so path selection sees
 	// what it would see without it; what it saves is system calls.
 	BatchAcks bool

@@ -58,7 +58,7 @@ func (s *steering) forgiveIdle() {
 	}
 }
 
-// idlest answers the usable and untroubled path with the fewest packets in flight.
+// idlest returns the usable and untroubled path with the fewest packets in flight.
 func (s *steering) idlest(a *ackClock) (Path, bool) {
 	if !s.active() {
 		return 0, false
@@ -99,7 +99,7 @@ func (s *steering) run(a *ackClock) int {
 // shortRun is what one segmented send of the largest packets takes.
 const shortRun = 15
 
-// away answers the path that should have the next packets instead of p, and
+// away returns the path that should have the next packets instead of p, and
 // how many, if p has more than twice its load. It looks once in two runs, so
 // that a third of what is clocked changes its path at most, and runs stay whole.
 func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {

@@ -35,7 +35,7 @@ const (
 	TraceLost
 	// TraceSpurious tells that a packet taken for lost had arrived: PSN, Path.
 	TraceSpurious
-	// TraceTimeout is a timer that ran out without an answer: the oldest
+	// TraceTimeout is a timer that ran out without a reply: the oldest
 	// unacknowledged PSN, and in Packets how many are in flight.
 	TraceTimeout
 	// TraceRetired, TraceRestored and TraceProbed follow a path out of use, back
