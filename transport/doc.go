@@ -24,7 +24,7 @@
 //
 // # What can be seen
 //
-// Counters say how often something happened. A Tracer in Config hears of each
+// Counters say how often something happened. A Tracer in Config is told of each
 // packet, loss and window as it happens, and of the Reason why nothing is sent.
 //
 // # The caller's duties, in order

@@ -74,7 +74,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 func (m *MP) acceptAck(now Time) {
 	m.count.AcksReceived++
 	m.lastAck = now
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 }
 
 // takeWindow takes the window that the peer advertises, if the acknowledgement
@@ -286,7 +286,7 @@ func (m *MP) handleProbe(now Time, p *Packet) Verdict {
 		m.count.Malformed++
 		return Drop
 	}
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 	if !m.ack.oweProbe(p) {
 		return Drop
 	}
@@ -300,7 +300,7 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 		m.count.Stale++
 		return Drop
 	}
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 	m.armAlive(now)
 	path := Path(p.Ack.Path)
 	if m.paths.probeAcked(now, path, p.Ack.SentAt) {

@@ -52,7 +52,7 @@ func (q *mpTest) ack(n int, edits ...ackEdit) Verdict {
 	for _, e := range edits {
 		e(&a)
 	}
-	return q.hear(a)
+	return q.handle(a)
 }
 
 // acks acknowledges several packets in the given order.
@@ -68,8 +68,8 @@ func (q *mpTest) sentTime(n int) Time {
 	return q.now - q.now.sinceStamp(q.ackOf(n).SentAt)
 }
 
-// hear hands an acknowledgement to the queue pair.
-func (q *mpTest) hear(a wire.MPAck) Verdict {
+// handle hands an acknowledgement to the queue pair.
+func (q *mpTest) handle(a wire.MPAck) Verdict {
 	q.t.Helper()
 	return q.hearPacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: ackOpcode, PSN: a.SACK},

@@ -27,7 +27,7 @@ func TestMPOldAcksChangeNothing(t *testing.T) {
 			for _, edit := range []ackEdit{func(*wire.MPAck) {}, marked, onPath(7), withWindow(1), func(a *wire.MPAck) { a.SentAt -= 3e9 }} {
 				a := q.ackOf(n)
 				edit(&a)
-				q.hear(a)
+				q.handle(a)
 			}
 		}
 		if after := senderState(q.mp); after != before {
@@ -50,11 +50,11 @@ func TestMPOvertakenAckCounts(t *testing.T) {
 	q.receive(0)
 	q.ack(1)
 	before := q.mp.gate.control.Window()
-	q.hear(late)
+	q.handle(late)
 	if got := q.mp.gate.control.Window(); got != before-0.5 {
 		t.Errorf("cwnd %v, want the mark to take half a packet of %v", got, before)
 	}
-	q.hear(late)
+	q.handle(late)
 	if got := q.mp.gate.control.Window(); got != before-0.5 {
 		t.Errorf("cwnd %v after a copy", got)
 	}
@@ -71,7 +71,7 @@ func TestMPKeyGuessingEnds(t *testing.T) {
 			if n > maxWrongKeys+1 {
 				t.Errorf("%d keys could be tried", n)
 			}
-			q.wantAnswersIgnoringAcks("the peer is told", "NAK_REMOTE_ACCESS 9 refused 9 head 0")
+			q.wantRepliesIgnoringAcks("the peer is told", "NAK_REMOTE_ACCESS 9 refused 9 head 0")
 			return
 		}
 	}
@@ -263,12 +263,12 @@ func TestMPSpuriousRetransmissions(t *testing.T) {
 	again := q.ackOf(0)
 	q.receive(0)
 	original.AACK, again.AACK = q.psn(1), q.psn(1)
-	q.hear(original)
+	q.handle(original)
 	if c := q.mp.Counters(); c.Spurious != 0 || c.Retransmitted != 1 {
 		t.Errorf("%d spurious of %d before the second arrived", c.Spurious, c.Retransmitted)
 	}
-	q.hear(again)
-	q.hear(again)
+	q.handle(again)
+	q.handle(again)
 	if c := q.mp.Counters(); c.Spurious != 1 {
 		t.Errorf("%d spurious, want one", c.Spurious)
 	}

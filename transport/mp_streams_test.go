@@ -17,10 +17,10 @@ func TestMPResponseDoesNotWaitForReceives(t *testing.T) {
 	q.wantDone("the first found the only receive", first)
 	q.nak(wire.RNRSyndrome(12), 1, 1)
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 3*mpMTU))
-	q.wantAnswersIgnoringAcks("at once", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_LAST")
+	q.wantRepliesIgnoringAcks("at once", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_LAST")
 	q.acks(mpResponse(0), mpResponse(1), mpResponse(2))
 	q.arrive(q.peerRequest(wire.FetchAdd, 1, 1, 0, 8))
-	q.wantAnswersIgnoringAcks("an atomic too", "MP_ATOMIC_ACKNOWLEDGE")
+	q.wantRepliesIgnoringAcks("an atomic too", "MP_ATOMIC_ACKNOWLEDGE")
 	if !q.mp.timers.armed(timerRNR) {
 		t.Error("the SEND was to wait meanwhile")
 	}
@@ -52,14 +52,14 @@ func TestMPKeyEndsDuringResponse(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		q := newMPTest(t, nil)
 		q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 20*mpMTU))
-		q.wantAnswersIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
+		q.wantRepliesIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
 		delete(q.mem.regions, q.exposed.RKey) // the region itself stays registered
 		if again {
 			q.mp.loss.refused(responses, q.mp.out[responses].una, q.mp.out[responses].nxt)
 		} else {
 			q.acks(mpResponse(0), mpResponse(1), mpResponse(2), mpResponse(3))
 		}
-		q.wantAnswersIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+		q.wantRepliesIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
 		if q.mp.State() != Err {
 			t.Errorf("state %v", q.mp.State())
 		}
@@ -166,7 +166,7 @@ func TestMPResetKeepsTheAdvertisedWindow(t *testing.T) {
 		}
 	}
 	q.arrive(q.peerWrite(0, 0, pattern(1, 10))...)
-	if got := q.wantAnswers("one ACK", "ack 0 head 1")[0].Ack.Window; got != 77 {
+	if got := q.wantReplies("one ACK", "ack 0 head 1")[0].Ack.Window; got != 77 {
 		t.Errorf("window %d, want 77", got)
 	}
 }

@@ -81,7 +81,7 @@ func (a *ackClock) takeClock() (Path, bool) {
 }
 
 func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
-	a.steer.hear(p, s)
+	a.steer.note(p, s)
 	if p == a.chosen && (s == Nacked || s == TimedOut) {
 		// What is sent again must not follow what was lost: a few packets at the end
 		// of a message would use up their retries before they use up the run.

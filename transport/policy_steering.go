@@ -12,7 +12,7 @@ type steering struct {
 	trouble  []uint16 // by path: good packets still to be seen before it is trusted
 	waited   int      // clocked packets since load was last compared
 	interval int      // of them between two comparisons
-	heard    int      // signals since idle paths were last forgiven
+	signals  int      // signals since idle paths were last forgiven
 }
 
 // trustAfter is how many good packets in a row forgive a mark or a loss.
@@ -23,13 +23,13 @@ func (a *ackClock) ObserveLoad(inFlight func(Path) int) { a.steer.inFlight = inF
 
 func (s *steering) active() bool { return s.on && s.inFlight != nil }
 
-// hear notes what became of a packet.
-func (s *steering) hear(p Path, sig Signal) {
+// note takes what became of a packet.
+func (s *steering) note(p Path, sig Signal) {
 	if !s.on || int(p) >= len(s.trouble) {
 		return
 	}
-	if s.heard++; s.heard >= idleTrust && s.active() {
-		s.heard = 0
+	if s.signals++; s.signals >= idleTrust && s.active() {
+		s.signals = 0
 		s.forgiveIdle()
 	}
 	if sig != Good {

@@ -179,7 +179,7 @@ func (n *transcriptTracer) Trace(_ Time, e TraceEvent) {
 	case TraceSpurious:
 		n.c.tell(n.name, "finds that %d was not lost", e.PSN)
 	case TraceMarked:
-		n.c.tell(n.name, "hears of congestion%s", n.onPath(e.Path))
+		n.c.tell(n.name, "is told of congestion%s", n.onPath(e.Path))
 	case TraceTimeout:
 		n.c.tell(n.name, "times out with %d in flight from %d on", e.Packets, e.PSN)
 	case TraceRetired, TraceRestored, TraceProbed:
