@@ -142,7 +142,7 @@ func TestMPBatchesCoverEveryPacketOnce(t *testing.T) {
 func TestMPProbeIsEchoed(t *testing.T) {
 	q := newMPTest(t, nil)
 	probe := Packet{Headers: wire.Headers{BTH: wire.BTH{Opcode: wire.MPProbe}, MP: wire.MPData{Path: 6, SentAt: 99}}}
-	q.hearPacket(probe)
+	q.handlePacket(probe)
 	sent := q.wantReplies("echo", "echo path 6")
 	if sent[0].Ack.Path != 6 || sent[0].Ack.SentAt != 99 {
 		t.Errorf("echo %+v", sent[0].Ack)

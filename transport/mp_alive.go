@@ -89,6 +89,7 @@ func (m *MP) watchSilence(now Time) {
 			m.count.LocalAckTimeoutErr++
 		}
 		m.alive.asked++
+		m.count.Keepalives++
 		m.alive.due = true
 	}
 	m.armAlive(now)

@@ -114,7 +114,7 @@ func TestMPProbesBackOff(t *testing.T) {
 
 func (q *mpTest) answerProbe(p Packet) {
 	q.t.Helper()
-	q.hearPacket(Packet{Headers: wire.Headers{
+	q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPProbeAck, PSN: q.psn(0)},
 		AETH: wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit)},
 		Ack:  wire.MPAck{Path: p.MP.Path, SACK: q.psn(0), AACK: q.psn(q.peerNext[requests]), SentAt: p.MP.SentAt},

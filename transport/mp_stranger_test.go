@@ -220,7 +220,7 @@ func TestMPKeepalive(t *testing.T) {
 		if len(probes) != 1 || q.now-from < every-mpRTT || q.now-from > every {
 			t.Fatalf("%d questions after %v", len(probes), q.now-from)
 		}
-		q.hearPacket(Packet{Headers: wire.Headers{
+		q.handlePacket(Packet{Headers: wire.Headers{
 			BTH: wire.BTH{Opcode: wire.MPProbeAck}, Ack: wire.MPAck{Path: probes[0].MP.Path, SentAt: probes[0].MP.SentAt},
 		}})
 	}
@@ -241,6 +241,25 @@ func TestMPKeepalive(t *testing.T) {
 	q.ack(q.number(q.sentOne().PSN))
 	if at := q.mp.Timeout(); at != Never {
 		t.Errorf("without keepalive an idle connection wakes at %v", at)
+	}
+}
+
+// The watch over the peer begins with the connection, whatever the clock shows then: a
+// peer that is still getting ready has the whole time.
+func TestMPKeepaliveBeginsWithTheConnection(t *testing.T) {
+	const every = Millisecond
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.Keepalive = every })
+	if q.now <= every {
+		t.Fatalf("the clock shows %v, which tells nothing", q.now)
+	}
+	if waited := q.advanceToTimer(); waited != every {
+		t.Errorf("asked a silent peer after %v, want %v", waited, every)
+	}
+	if probes := q.probesOf(); len(probes) != 1 {
+		t.Errorf("%d questions, want one", len(probes))
+	}
+	if got := q.mp.Counters().Keepalives; got != 1 {
+		t.Errorf("%d keepalives counted, want 1", got)
 	}
 }
 

@@ -150,7 +150,7 @@ func TestMPBatchNeverRefuses(t *testing.T) {
 		AETH:  wire.AETH{Syndrome: wire.NakRemoteAccess},
 		Batch: wire.MPAckBatch{Base: q.psn(1), AACK: q.psn(1), Received: 3},
 	}}
-	if v := q.hearPacket(p); v != Drop || q.mp.State() != RTS || q.mp.Counters().Stale != 1 {
+	if v := q.handlePacket(p); v != Drop || q.mp.State() != RTS || q.mp.Counters().Stale != 1 {
 		t.Errorf("verdict %v, state %v, %d stale", v, q.mp.State(), q.mp.Counters().Stale)
 	}
 }
