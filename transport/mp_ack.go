@@ -168,7 +168,11 @@ func (m *MP) judgeTimeout(o *outStream, s seq, again bool) {
 
 // settle applies what loss recovery found out about transmissions, and returns
 // how many were lost.
-func (m *MP) settle(now Time) int {
+func (m *MP) settle(now Time) int { return m.settleBy(now, Nacked) }
+
+// settleBy says to the trace how losses were noticed: by the peer's word, be that an
+// acknowledgement of later packets, or by a timeout.
+func (m *MP) settleBy(now Time, how Signal) int {
 	found := 0
 	for _, v := range m.loss.verdicts() {
 		path := m.paths.table.record(v.path)
@@ -185,7 +189,7 @@ func (m *MP) settle(now Time) int {
 			found++
 			path.Lost++
 			m.count.Lost++
-			m.traceLost(now, Nacked, v.at.psn(), 1, v.path)
+			m.traceLost(now, how, v.at.psn(), 1, v.path)
 		case foundLosing, foundSilent:
 			if m.paths.losing(now, v.path, v.found == foundSilent, m.rtt.smoothed()) {
 				m.pathRetired(now, v.path)
