@@ -31,15 +31,8 @@ func (d draw) String() string { return drawNames[d] }
 // They are not drawn for it, unless BRAID_KNOWN_FAULTS is set, which is how to
 // see them fail. Remove an entry when its cause is fixed.
 var (
-	mpKnownFaults = map[draw]string{
-		drawGates:  "packets that found no receive are sent again at the pace of RNR NAKs, faster than the link carries them",
-		drawSecond: "packets that found no receive are sent again at the pace of RNR NAKs, faster than the link carries them",
-	}
-	rcKnownFaults = map[draw]string{
-		drawPaced:      "turns begin anew whenever the rate holds a packet back, so requests never get theirs",
-		drawRekey:      "a READ response that has begun goes on",
-		drawInvalidate: "a READ response that has begun goes on",
-	}
+	mpKnownFaults = map[draw]string{}
+	rcKnownFaults = map[draw]string{}
 )
 
 var drawKnownFaults = os.Getenv("BRAID_KNOWN_FAULTS") != ""

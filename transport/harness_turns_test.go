@@ -48,7 +48,7 @@ type fairness struct {
 
 // maxWait is how many packets of responses may leave before a request that
 // waits for nothing else: four turns of RC.
-const maxWait = 4 * packetsPerTurn
+const maxWait = 4 * turnPackets
 
 // makeBeside turns a scenario into long READs of A, whose responses leave B
 // beside B's own short SENDs.

@@ -15,9 +15,7 @@ import (
 // it breaks. They are not told to it unless BRAID_KNOWN_FAULTS is set. Remove an
 // entry when its cause is fixed.
 var (
-	mpKnownLies = map[string]string{
-		"invents path numbers": "when the connection has ended, refusals leave by the paths that it names",
-	}
+	mpKnownLies = map[string]string{}
 	rcKnownLies = map[string]string{}
 )
 

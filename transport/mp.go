@@ -111,7 +111,9 @@ func (m *MP) PostSend(now Time, wr *SendWR) error {
 // HandlePacket takes a packet that arrived for this queue pair.
 func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
 	if m.end.phase == phaseRefused && p.Opcode.IsMP() && (isStreamData(p.Opcode) || p.Opcode == wire.MPProbe) {
-		m.ack.refuse(requests, m.end.why, m.end.at, m.end.at, p)
+		if m.paths.has(p.MP.Path) {
+			m.ack.refuse(requests, m.end.why, m.end.at, m.end.at, p)
+		}
 		return Drop
 	}
 	if !m.state.receives() || !p.Opcode.IsMP() {
@@ -181,7 +183,8 @@ func (m *MP) pollTransmit(now Time, p *Packet) bool {
 		return true
 	}
 	// A response that turned out to be impossible leaves a refusal behind.
-	return m.endIfDue() && m.pollAck(p)
+	m.endIfDue()
+	return m.pollAck(p)
 }
 
 // Timeout is when HandleTimeout wants to be called.

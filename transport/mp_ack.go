@@ -89,8 +89,8 @@ func (m *MP) takeWindow(h ackHead) {
 // sample measures the round trip by the echoed send time.
 func (m *MP) sample(now Time, h ackHead) {
 	rtt := now.sinceStamp(h.sentAt)
-	if rtt > 4*Second {
-		return // a stamp from the future, or long stale
+	if h.sentAt == 0 || rtt > 4*Second {
+		return // no stamp, one from the future, or long stale
 	}
 	m.rtt.sample(rtt)
 	m.paths.sample(h.path, rtt)
@@ -124,6 +124,9 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 	}
 	m.traceAcked(now, s.psn(), 1, path)
 	news = m.loss.acked(id, s, path, again)
+	if id == requests {
+		m.req.received(s)
+	}
 	m.settle(now)
 	if repeated {
 		m.count.Spurious++
@@ -236,7 +239,7 @@ func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
 	}
 	m.count.NaksReceived++
 	if fatal != Success {
-		m.failAt(at, fatal)
+		m.failAt(at, fatal, h.path)
 		return Done
 	}
 	m.afterAck(now, h.path)
@@ -272,16 +275,19 @@ func (m *MP) fatalStatus(y wire.Syndrome) Status {
 }
 
 // failAt ends the connection because the peer refused the request at s. A
-// refusal is believed only for something that is outstanding. Everything before
-// s was delivered, READs and atomics included; what the refusal says of them
-// comes with their responses, which the peer delivers first.
-func (m *MP) failAt(s seq, status Status) {
+// refusal is believed only for something that is outstanding. The peer may refuse
+// a READ whose response has arrived, if the acknowledgement of it was lost and the
+// key has ended since: it is acknowledged again.
+func (m *MP) failAt(s seq, status Status, path Path) {
 	o := &m.out[requests]
-	if s >= o.una && s < o.nxt || m.awaitsResponseAt(s) {
+	switch {
+	case s >= o.una && s < o.nxt || m.awaitsResponseAt(s):
 		m.fail(status)
-		return
+	case status == RemAccessErr && m.req.responded > 0:
+		m.ack.repeat(responses, m.in[responses].nxt-1, path)
+	default:
+		m.count.Stale++
 	}
-	m.count.Stale++
 }
 
 // handleProbe acknowledges a probe by the path that it came by.

@@ -66,6 +66,14 @@ func (a *acker) owe(id streamID, s seq, p *Packet, batch bool) {
 	*latest = a.popped + uint32(a.acks.len())
 }
 
+// repeat acknowledges packet s, which had arrived, once more. There is no send
+// time to return.
+func (a *acker) repeat(id streamID, s seq, path Path) {
+	if a.acks.len() < maxPendingAcks {
+		*a.acks.push() = pendingAck{stream: id, path: uint16(path), base: s, received: 1}
+	}
+}
+
 // add puts packet s into the batch if its window of 64 can hold it.
 func (b *pendingAck) add(s seq, p *Packet) bool {
 	if s < b.base {

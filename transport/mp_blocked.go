@@ -43,6 +43,8 @@ func (m *MP) streamBlocked(now Time, id streamID) Reason {
 		return ReasonNoWork
 	case !m.spanOpen(o):
 		return ReasonSpan
+	case id == requests && m.req.holds(o.nxt):
+		return ReasonRNR
 	case o.midMessage():
 		return m.messageBlocked(id, o.nxt)
 	case id == requests:
@@ -56,6 +58,9 @@ func (m *MP) resendBlocked(now Time, id streamID, s seq) Reason {
 	o := &m.out[id]
 	if m.opt.Selective && s >= o.una+seq(m.gate.peerSlots) {
 		return ReasonSpan
+	}
+	if id == requests && m.req.holds(s) {
+		return ReasonRNR
 	}
 	if msg := o.find(s); msg.sync && o.una < msg.first && now < m.req.syncHold {
 		return ReasonSynchronise

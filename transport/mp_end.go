@@ -59,7 +59,16 @@ func (m *MP) endNow() {
 // comes from was deregistered or its key has ended. The responses before it are
 // delivered first. A request that was refused already came later than this
 // READ, whose refusal thus takes its place.
-func (m *MP) refuseResponse(r *outMessage) {
+//
+// A packet that was sent before may have arrived, and only its acknowledgement be
+// lost. Then the connection goes on, as in RC: the peer is told, ignores it if it has
+// the response, and acknowledges that again (failAt).
+func (m *MP) refuseResponse(r *outMessage, again bool) {
+	if again {
+		m.resp.doubted = true
+		m.ack.naks[requests] = pendingNak{syndrome: wire.NakRemoteAccess, at: r.request, refused: r.request, due: true}
+		return
+	}
 	m.endWith(wire.NakRemoteAccess, r.request)
 	m.end.stuckAt = r.first
 }

@@ -9,6 +9,7 @@ type mpRequests struct {
 	awaiting   fifo[awaited]
 	responded  uint32 // READs and atomics that have their response: the number of awaiting's oldest
 	rnrRetries uint8  // RNR NAKs since snd_una last moved
+	rnrLimit   seq    // beyond the lowest packet that found no receive: what follows waits until it is taken; 0: none
 	syncHold   Time   // synchronise packets sent again wait until then
 }
 
@@ -22,7 +23,25 @@ type awaited struct {
 type mpResponses struct {
 	waiting    fifo[outMessage] // to begin
 	unfinished int              // those and the ones that have begun and are not acknowledged
+	doubted    bool             // the peer was told that a response cannot be sent again; it may have it
 }
+
+// received notes that the peer has taken packet s.
+func (r *mpRequests) received(s seq) {
+	if s+1 >= r.rnrLimit {
+		r.rnrLimit = 0
+	}
+}
+
+// refuse notes that packet s found no receive.
+func (r *mpRequests) refuse(s seq) {
+	if r.rnrLimit == 0 || s < r.rnrLimit {
+		r.rnrLimit = s + 1
+	}
+}
+
+// holds says whether packet s waits for a receive of an earlier one.
+func (r *mpRequests) holds(s seq) bool { return r.rnrLimit != 0 && s >= r.rnrLimit }
 
 // beginNext lets the next message of a stream begin.
 func (m *MP) beginNext(now Time, id streamID) bool {
@@ -122,6 +141,7 @@ func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
 	}
 	if id == requests {
 		m.req.rnrRetries = 0
+		m.req.received(to - 1)
 		m.retire()
 	}
 	return true

@@ -8,7 +8,7 @@ func (m *MP) pollData(now Time, p *Packet) bool {
 	if !m.state.sends() {
 		return false
 	}
-	order := [numStreams]streamID{m.turn.stream, m.turn.stream.other()}
+	order := m.turn.order()
 	if m.gate.allowance(m.loss.inFlight()) <= 0 {
 		m.armBurst(now)
 		return m.replaceOverdue(now, order[0], p) || m.replaceOverdue(now, order[1], p)
@@ -26,9 +26,12 @@ func (m *MP) pollData(now Time, p *Packet) bool {
 }
 
 // mayTransmit says whether a stream is not held back as a whole: requests wait
-// when the peer had no receive; responses never do.
+// when the peer had no receive; responses never do that.
 func (m *MP) mayTransmit(id streamID) bool {
-	return id == responses || !m.timers.armed(timerRNR)
+	if id == responses {
+		return !m.resp.doubted
+	}
+	return !m.timers.armed(timerRNR)
 }
 
 // sendNext sends the next packet of a stream: what was lost, then what is new.
@@ -37,7 +40,7 @@ func (m *MP) sendNext(now Time, id streamID, p *Packet) bool {
 		return m.mayResend(now, id, s) && m.sendAgain(now, id, s, p)
 	}
 	o := &m.out[id]
-	if !m.spanOpen(o) || !o.midMessage() && !m.beginNext(now, id) {
+	if !m.spanOpen(o) || id == requests && m.req.holds(o.nxt) || !o.midMessage() && !m.beginNext(now, id) {
 		return false
 	}
 	return m.sendNew(now, id, p)
@@ -187,7 +190,7 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 	switch msg.kind {
 	case outReadResponse:
 		if !m.buildReadResponse(msg, offset, p) {
-			m.refuseResponse(msg)
+			m.refuseResponse(msg, again)
 			return 0, false
 		}
 	case outAtomicResponse:

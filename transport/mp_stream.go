@@ -9,17 +9,6 @@ import "github.com/braid-rdma/braid/wire"
 // peer cannot take yet. An atomic is executed once because its request is
 // delivered once.
 
-// streamID names one of the two streams of a direction.
-type streamID uint8
-
-const (
-	requests streamID = iota
-	responses
-	numStreams
-)
-
-func (id streamID) other() streamID { return 1 - id }
-
 // streamOf is the stream that a data packet belongs to.
 func streamOf(base wire.Opcode) streamID {
 	if base.IsReadResponse() || base == wire.AtomicAcknowledge {
@@ -118,26 +107,4 @@ func (o *outStream) finished(to seq) *outMessage {
 func (o *outStream) stop() {
 	o.messages.clear()
 	o.una, o.end = o.nxt, o.nxt
-}
-
-// turns lets the two streams alternate, so that a message of one waits for a
-// bounded number of packets of the other, however long its messages are.
-type turns struct {
-	stream streamID
-	left   uint8
-}
-
-// turnPackets is the length of a turn: about the packets of one segmented
-// send, so that taking turns does not cost system calls.
-const turnPackets = 16
-
-// sent notes that a packet of a stream was sent. A stream that uses the time
-// in which the other has nothing to send does not use up its own turn.
-func (t *turns) sent(id streamID) {
-	if id != t.stream {
-		return
-	}
-	if t.left++; t.left >= turnPackets {
-		t.stream, t.left = id.other(), 0
-	}
 }

@@ -54,15 +54,58 @@ func TestMPKeyEndsDuringResponse(t *testing.T) {
 		q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 20*mpMTU))
 		q.wantRepliesIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
 		delete(q.mem.regions, q.exposed.RKey) // the region itself stays registered
+		want := Err
 		if again {
-			q.mp.loss.refused(responses, q.mp.out[responses].una, q.mp.out[responses].nxt)
+			q.mp.timedOut(q.now, responses)
+			want = RTS // the peer may have them
 		} else {
 			q.acks(mpResponse(0), mpResponse(1), mpResponse(2), mpResponse(3))
 		}
 		q.wantRepliesIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
-		if q.mp.State() != Err {
-			t.Errorf("state %v", q.mp.State())
+		for i := 0; again && q.mp.State() == RTS && i < 100; i++ {
+			q.advanceToTimer()
+			want = Err // it does not say so
 		}
+		for _, p := range q.unwanted {
+			if p.Length > 0 {
+				t.Error("bytes of memory whose key has ended were sent")
+			}
+		}
+		if q.mp.State() != want {
+			t.Errorf("state %v, want %v", q.mp.State(), want)
+		}
+	}
+}
+
+// A response that arrived is acknowledged again when the peer, which could not
+// know, says that it cannot be repeated; and the connection goes on.
+func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
+	q := newMPTest(t, nil)
+	id := q.read(0, 100)
+	q.forget()
+	q.arrive(q.peerReadResponse(0, 0, pattern(1, 100))...)
+	q.wantDone("read", id)
+	q.forget() // the acknowledgement is lost, and the key has ended
+	q.handlePacket(Packet{Headers: wire.Headers{
+		BTH:  wire.BTH{Opcode: ackOpcode, PSN: q.psn(0)},
+		AETH: wire.AETH{Syndrome: wire.NakRemoteAccess}, Ack: wire.MPAck{SACK: q.psn(0), AACK: q.psn(1)},
+	}})
+	if got := q.wantReplies("once more", "ack 0 head 1"); !got[0].Ack.Responses {
+		t.Error("not an acknowledgement of the response")
+	}
+	if q.mp.State() != RTS {
+		t.Errorf("state %v", q.mp.State())
+	}
+	// The responder's side: the acknowledgement lets its stream go on.
+	q = newMPTest(t, nil)
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
+	q.forget()
+	delete(q.mem.regions, q.exposed.RKey)
+	q.mp.timedOut(q.now, responses)
+	q.wantRepliesIgnoringAcks("not again", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+	q.ack(mpResponse(0))
+	if q.mp.resp.unfinished != 0 || q.mp.State() != RTS {
+		t.Errorf("%d responses owed, state %v", q.mp.resp.unfinished, q.mp.State())
 	}
 }
 

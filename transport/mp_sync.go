@@ -43,6 +43,9 @@ func (m *MP) mayResend(now Time, id streamID, s seq) bool {
 	if id == responses {
 		return true
 	}
+	if m.req.holds(s) {
+		return false
+	}
 	msg := o.find(s)
 	if !msg.sync || o.una >= msg.first || now >= m.req.syncHold {
 		return true

@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/braid-rdma/braid/wire"
+
 // Timers of an MP queue pair.
 type mpTimer uint8
 
@@ -69,6 +71,9 @@ func (m *MP) patience() Time { return m.attr.ackTimeout() * Time(m.attr.RetryCou
 func (m *MP) progress(now Time, id streamID) {
 	o := &m.out[id]
 	o.early = 0
+	if id == responses {
+		m.resp.doubted = false
+	}
 	m.timers.disarm(timerEarly.of(id))
 	if !o.outstanding() {
 		m.timers.disarm(timerRTO.of(id))
@@ -164,9 +169,15 @@ func (m *MP) timedOut(now Time, id streamID) {
 	if !m.state.sends() || !o.outstanding() {
 		return
 	}
-	if id == responses && m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {
-		m.endNow()
-		return
+	if id == responses {
+		if m.resp.doubted && m.end.phase == phaseOpen && o.retries >= patienceWithResponses {
+			m.endWith(wire.NakRemoteAccess, o.find(o.una).request) // the peer had it not, and is gone
+		}
+		if m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {
+			m.endNow()
+			return
+		}
+		m.resp.doubted = false
 	}
 	m.count.LocalAckTimeoutErr++
 	m.traceTimeout(now, o.una.psn(), m.loss.inFlight())
@@ -193,13 +204,16 @@ func (m *MP) timedOut(now Time, id streamID) {
 
 // peerNotReady takes an RNR NAK for request packet s. All that is not acknowledged waits
 // and is then sent again: what was lost before s would otherwise wait for a
-// timeout, which each further refusal puts off.
+// timeout, which each further refusal puts off. What follows s goes when s was
+// taken: a window that finds no receive, sent again with each wait, could be more
+// than the network carries.
 func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 	m.count.RNRNaksReceived++
 	o := &m.out[requests]
 	if s < o.una || s >= o.nxt {
 		return
 	}
+	m.req.refuse(s)
 	if !m.timers.armed(timerRNR) { // else another packet of the same flight was refused
 		if m.attr.RNRRetry != InfiniteRNRRetry && m.req.rnrRetries >= m.attr.RNRRetry {
 			m.count.RNRNakRetryErr++

@@ -18,7 +18,7 @@ type RC struct {
 	timers timers[rcTimer]
 	cnp    congestionNotice
 	pacing rcPacing
-	turn   transmitTurn
+	turn   turns
 	led    bool // a request has gone before the acknowledgement that is due
 	// received is when the last packet of the peer came.
 	received Time
@@ -170,12 +170,11 @@ func (q *RC) selectPacket(now Time, p *Packet) bool {
 		q.led = false
 		return true
 	}
-	for range 2 {
-		if q.turn.ofResponder() && q.transmitResponse(now, p) || !q.turn.ofResponder() && q.transmitRequest(now, p) {
-			q.turn.spend()
+	for _, id := range q.turn.order() {
+		if id == responses && q.transmitResponse(now, p) || id == requests && q.transmitRequest(now, p) {
+			q.turn.sent(id)
 			return true
 		}
-		q.turn.pass()
 	}
 	// A response that turned out to be impossible leaves a NAK behind.
 	return q.transmitAcknowledgement(p)
@@ -197,25 +196,5 @@ func (q *RC) fillBTH(p *Packet, op wire.Opcode, psn wire.PSN) {
 		PKey:   wire.DefaultPKey,
 		DestQP: q.attr.RemoteQPN,
 		PSN:    psn,
-	}
-}
-
-// transmitTurn shares the wire between READ responses and requests when there
-// is plenty of both. Turns are several packets long, because engines send runs
-// of like packets most cheaply.
-type transmitTurn struct {
-	requester bool
-	spent     uint8
-}
-
-const packetsPerTurn = 16
-
-func (t *transmitTurn) ofResponder() bool { return !t.requester }
-
-func (t *transmitTurn) pass() { t.requester, t.spent = !t.requester, 0 }
-
-func (t *transmitTurn) spend() {
-	if t.spent++; t.spent == packetsPerTurn {
-		t.pass()
 	}
 }

@@ -86,7 +86,7 @@ func (q *RC) forget() {
 	q.req = requester{}
 	q.resp = responder{}
 	q.cnp = congestionNotice{}
-	q.turn = transmitTurn{}
+	q.turn = turns{}
 	q.pacing = rcPacing{}
 }
 

@@ -208,7 +208,7 @@ func TestRCTakesTurns(t *testing.T) {
 		t.Fatalf("%d packets", len(kinds))
 	}
 	for i := range 192 {
-		if kinds[i] != (i/packetsPerTurn%2 == 1) {
+		if kinds[i] != (i/turnPackets%2 == 0) {
 			t.Fatalf("packet %d is out of turn", i)
 		}
 	}
