@@ -103,6 +103,9 @@ func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
 	delete(q.mem.regions, q.exposed.RKey)
 	q.mp.timedOut(q.now, responses)
 	q.wantRepliesIgnoringAcks("not again", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+	if r := q.mp.Blocked(q.now); r != ReasonFailure {
+		t.Errorf("the response is held back because of %v, want %v", r, ReasonFailure)
+	}
 	q.ack(mpResponse(0))
 	if q.mp.resp.unfinished != 0 || q.mp.State() != RTS {
 		t.Errorf("%d responses owed, state %v", q.mp.resp.unfinished, q.mp.State())
