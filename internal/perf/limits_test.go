@@ -126,21 +126,27 @@ func wantIdle(t *testing.T, line *control.Line) {
 	}
 }
 
+// Of five clients one is too many: it is rejected, or told so once it is connected.
 func TestServerIsBusy(t *testing.T) {
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4} })
-	for range 4 {
-		if _, _, err := b.call(); err != nil {
-			t.Fatal(err)
+	refused := make(chan error, 5)
+	for range cap(refused) {
+		line, _, err := b.call()
+		if err != nil {
+			refused <- err
+			continue
 		}
+		go func() { refused <- line.Receive(t.Context(), msgOffer, new(any)) }()
 	}
-	// It is rejected, or told so when it is connected.
-	line, _, err := b.call()
-	if err == nil {
-		err = line.Receive(t.Context(), msgOffer, new(any))
-	}
+	err := <-refused
 	var peer *control.PeerError
 	if !errors.Is(err, cm.ErrRejected) && !errors.As(err, &peer) || !strings.Contains(err.Error(), "busy") {
-		t.Errorf("a fifth client: %v, want a refusal that says busy", err)
+		t.Errorf("%v, want a refusal that says busy", err)
+	}
+	select {
+	case err := <-refused:
+		t.Errorf("a second client is refused: %v", err)
+	default:
 	}
 }
 
