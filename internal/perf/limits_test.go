@@ -201,17 +201,30 @@ func TestHalfOpenClientsTakeNoSession(t *testing.T) {
 	for range maxHandshakes + 3 {
 		b.halfOpen()
 	}
-	began := time.Now()
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
 		t.Errorf("beside half-open clients: %v", err)
 	}
-	if took := time.Since(began); took >= handshakeTime {
-		t.Errorf("a client waited %v, until the others were given up", took)
+}
+
+func TestOldestHandshakeIsGivenUp(t *testing.T) {
+	var h handshakes
+	var running []context.Context
+	for range maxHandshakes {
+		ctx, end := h.begin(t.Context())
+		defer end()
+		running = append(running, ctx)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.outcomes) < 3 || !errors.Is(b.outcomes[0], ErrBusy) {
-		t.Errorf("%v; want that the oldest were given up", b.outcomes)
+	_, end := h.begin(t.Context())
+	if err := causeOf(running[0], running[0].Err()); !errors.Is(err, ErrBusy) {
+		t.Errorf("the oldest ended with %v, want ErrBusy", err)
+	}
+	end() // leaves room for one
+	_, end = h.begin(t.Context())
+	defer end()
+	for i, ctx := range running[1:] {
+		if ctx.Err() != nil {
+			t.Errorf("handshake %d ended with %v", i+1, context.Cause(ctx))
+		}
 	}
 }
 
