@@ -42,9 +42,10 @@ address of its own: --bind loopback takes a free one of 127.0.0.0/8.
 
 What strangers can take of this machine is bounded: --max-clients of them at the
 same time, --max-memory for all their tests together, and a quarter of both for
-one address; more are told that the server is busy. A client that takes longer
-than --idle-timeout to the next step of its test, or of whose test no packet
-arrives for that long, is ended.
+one address; more are told that the server is busy. A client counts once it is
+connected: of those that are not, the oldest is given up where there are too
+many. A client that takes longer than --idle-timeout to the next step of its
+test, or of whose test no packet arrives for that long, is ended.
 
 With --compat perftest the clients are programs of perftest: ib_write_bw,
 ib_read_bw, ib_send_bw, ib_read_lat, ib_atomic_bw and ib_atomic_lat, with any

@@ -126,21 +126,27 @@ func wantIdle(t *testing.T, line *control.Line) {
 	}
 }
 
+// Of five clients one is too many: it is rejected, or told so once it is connected.
 func TestServerIsBusy(t *testing.T) {
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4} })
-	for range 4 {
-		if _, _, err := b.call(); err != nil {
-			t.Fatal(err)
+	refused := make(chan error, 5)
+	for range cap(refused) {
+		line, _, err := b.call()
+		if err != nil {
+			refused <- err
+			continue
 		}
+		go func() { refused <- line.Receive(t.Context(), msgOffer, new(any)) }()
 	}
-	// It is rejected, or told so when it is connected.
-	line, _, err := b.call()
-	if err == nil {
-		err = line.Receive(t.Context(), msgOffer, new(any))
-	}
+	err := <-refused
 	var peer *control.PeerError
 	if !errors.Is(err, cm.ErrRejected) && !errors.As(err, &peer) || !strings.Contains(err.Error(), "busy") {
-		t.Errorf("a fifth client: %v, want a refusal that says busy", err)
+		t.Errorf("%v, want a refusal that says busy", err)
+	}
+	select {
+	case err := <-refused:
+		t.Errorf("a second client is refused: %v", err)
+	default:
 	}
 }
 
@@ -195,17 +201,30 @@ func TestHalfOpenClientsTakeNoSession(t *testing.T) {
 	for range maxHandshakes + 3 {
 		b.halfOpen()
 	}
-	began := time.Now()
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
 		t.Errorf("beside half-open clients: %v", err)
 	}
-	if took := time.Since(began); took >= handshakeTime {
-		t.Errorf("a client waited %v, until the others were given up", took)
+}
+
+func TestOldestHandshakeIsGivenUp(t *testing.T) {
+	var h handshakes
+	var running []context.Context
+	for range maxHandshakes {
+		ctx, end := h.begin(t.Context())
+		defer end()
+		running = append(running, ctx)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.outcomes) < 3 || !errors.Is(b.outcomes[0], ErrBusy) {
-		t.Errorf("%v; want that the oldest were given up", b.outcomes)
+	_, end := h.begin(t.Context())
+	if err := causeOf(running[0], running[0].Err()); !errors.Is(err, ErrBusy) {
+		t.Errorf("the oldest ended with %v, want ErrBusy", err)
+	}
+	end() // leaves room for one
+	_, end = h.begin(t.Context())
+	defer end()
+	for i, ctx := range running[1:] {
+		if ctx.Err() != nil {
+			t.Errorf("handshake %d ended with %v", i+1, context.Cause(ctx))
+		}
 	}
 }
 
