@@ -67,6 +67,13 @@ func (k *offered) of(t target) *offer {
 // named is the memory that an operation names; nil: none.
 func (k *offered) named(o *operation) *offer {
 	switch {
+	case o.kind == OpSendInv:
+		for _, t := range []target{windowTarget, patternTarget, cellsTarget} {
+			if k := k.of(t); k.rkey == o.key {
+				return k
+			}
+		}
+		return nil
 	case o.kind.isSend():
 		return nil
 	case o.kind.isAtomic():
@@ -190,7 +197,7 @@ func (h *host) noteEnded(k *offer) {
 // the key ends.
 func (h *host) trespasses(o *operation) bool {
 	k := h.peer().model.keys.named(o)
-	if k == nil || !k.ended || o.length == 0 {
+	if k == nil || !k.ended || o.length == 0 && o.kind != OpSendInv {
 		return false
 	}
 	return k.by == nil || o.index > k.by.index || o.kind.awaitsResponse()

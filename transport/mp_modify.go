@@ -51,6 +51,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 	merged := m.attr
 	if attr != nil {
 		merged.Timeout, merged.RetryCount, merged.RNRRetry = attr.Timeout, attr.RetryCount, attr.RNRRetry
+		merged.Keepalive = attr.Keepalive
 		if m.state == RTR {
 			merged.SendPSN, merged.Reads, merged.TrackedSlots = attr.SendPSN, attr.Reads, attr.TrackedSlots
 		}
@@ -63,7 +64,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 		m.startSending()
 	}
 	m.state = RTS
-	m.armAlive(now)
+	m.startAlive(now)
 	return nil
 }
 

@@ -113,6 +113,7 @@ func (q *RC) transmitRequest(now Time, p *Packet) bool {
 		return false
 	}
 	if !w.started {
+		q.takeOverFromKeepalive()
 		w.started = true
 		q.sq.started++
 		if w.Op.awaitsResponse() {

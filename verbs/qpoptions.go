@@ -91,9 +91,11 @@ type ConnOptions struct {
 	// MinRNRTimer is the wait asked of a peer when no receive is posted, rounded up
 	// to the next that the specification has, 10 µs to 655 ms; default 0.64 ms.
 	MinRNRTimer time.Duration
-	// Keepalive is the silence after which the peer is asked whether it lives;
-	// one that does not answer the usual retries ends the connection. Default
-	// DefaultKeepalive; negative: an idle connection notices nothing.
+	// Keepalive is the silence after which the peer is asked whether it lives; one
+	// that does not respond to the usual retries ends the connection. They are
+	// spread over at least half as long again, so that a peer which is busy or
+	// stopped meanwhile is not taken for dead. Default DefaultKeepalive; negative: an
+	// idle connection notices nothing.
 	Keepalive time.Duration
 }
 
