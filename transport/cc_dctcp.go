@@ -54,7 +54,7 @@ func (d *dctcp) OnAck(_ Time, marked bool, _ Time, _ int) {
 	}
 }
 
-// decrease answers the first mark of a window; it ends slow start for good.
+// decrease responds to the first mark of a window; it ends slow start for good.
 func (d *dctcp) decrease() {
 	if d.cut {
 		return

@@ -40,7 +40,7 @@ func (w *mpWindow) OnAck(_ Time, marked bool, _ Time, _ int) {
 // OnSlowAck obeys §3.3.2: an ACK below snd_ool reduces cwnd by one.
 func (w *mpWindow) OnSlowAck() { w.shrink(1) }
 
-// OnLoss answers loss where nothing else signals congestion: one packet less
+// OnLoss responds to loss where nothing else signals congestion: one packet less
 // per packet lost, but no more than half the window in a round trip, so that a
 // burst on one path does not stop the others.
 func (w *mpWindow) OnLoss(now Time, packets int, rtt Time) {

@@ -53,7 +53,7 @@ type Attr struct {
 	Keepalive Time
 }
 
-// Errors that posting and modifying answer at once, without side effects.
+// Errors that posting and modifying return at once, without side effects.
 var (
 	ErrState       = errors.New("queue pair is in the wrong state")
 	ErrQueueFull   = errors.New("work queue is full")

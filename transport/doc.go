@@ -24,20 +24,20 @@
 //
 // # What can be seen
 //
-// Counters say how often something happened. A Tracer in Config hears of each
+// Counters say how often something happened. A Tracer in Config is told of each
 // packet, loss and window as it happens, and of the Reason why nothing is sent.
 //
 // # The caller's duties, in order
 //
 //  1. Tell what happened: HandlePacket for each packet that arrived for this
 //     queue pair, HandleTimeout when Timeout has passed. After a HandlePacket
-//     that answers Place, copy the payload into the packet's Spans before the
+//     that returns Place, copy the payload into the packet's Spans before the
 //     next call on any queue pair that shares the memory.
 //  2. Say what is wanted: PostSend, PostRecv, Modify.
-//  3. Send what PollTransmit yields until it answers false. The spans that it
+//  3. Send what PollTransmit yields until it returns false. The spans that it
 //     yields name the payload; they stay valid until the next call of
 //     HandlePacket, HandleTimeout or Modify on the same queue pair.
-//  4. Deliver what PollCompletion and PollEvent yield until they answer false.
+//  4. Deliver what PollCompletion and PollEvent yield until they return false.
 //     A datagram is complete when it was sent, so its payload must have been taken
 //     by then.
 //  5. Arm one timer for Timeout.

@@ -12,7 +12,7 @@ var staleRows = []faultRow{
 	{"row18_stale_ack", testStaleAck},
 }
 
-// recordPackets runs a scenario and answers everything that B received.
+// recordPackets runs a scenario and returns everything that B received.
 func recordPackets(t *testing.T, sc *scenario) []Packet {
 	t.Helper()
 	var all []Packet
@@ -101,7 +101,7 @@ func testStaleAck(t *testing.T) {
 		p.AETH.Syndrome = wire.AckSyndrome(wire.NoCredit)
 		p.Ack = wire.MPAck{SACK: psn, AACK: psn.Add(1)}
 		if v := a.qp.HandlePacket(w.now, &p); v != Drop {
-			t.Errorf("an ACK of unsent %d answers %v", psn, v)
+			t.Errorf("an ACK of unsent %d returns %v", psn, v)
 		}
 	}
 	var c Completion

@@ -13,7 +13,7 @@ func (f *fifo[T]) len() int { return int(f.size) }
 // at is the i-th item from the oldest.
 func (f *fifo[T]) at(i int) *T { return &f.items[(int(f.head)+i)&(len(f.items)-1)] }
 
-// push makes room for one more item and answers it. A reused slot keeps its
+// push makes room for one more item and returns it. A reused slot keeps its
 // old content, so that slices inside it can be reused.
 func (f *fifo[T]) push() *T {
 	if f.len() == len(f.items) {

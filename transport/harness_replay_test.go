@@ -16,7 +16,7 @@ func replayCommand(seed uint64) string {
 // runSeed runs the scenario of a seed.
 func runSeed(seed uint64) error { return newWorld(randomScenario(seed)).run() }
 
-// runTraced runs a scenario and answers its transcript too.
+// runTraced runs a scenario and returns its transcript too.
 func runTraced(sc *scenario) (string, error) {
 	var b strings.Builder
 	w := newWorld(sc)

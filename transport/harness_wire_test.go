@@ -4,7 +4,7 @@ import "github.com/braid-rdma/braid/wire"
 
 // encodeAndParse sends a parcel through the wire format, as real bytes. With
 // damage a bit of them is flipped, which the ICRC or the parser must notice.
-// It answers whether the packet arrives.
+// It returns whether the packet arrives.
 func (h *host) encodeAndParse(c *parcel, damage bool) bool {
 	c.encoded = appendWirePacket(c.encoded[:0], &c.headers, c.payload)
 	if damage {

@@ -74,7 +74,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 func (m *MP) acceptAck(now Time) {
 	m.count.AcksReceived++
 	m.lastAck = now
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 }
 
 // takeWindow takes the window that the peer advertises, if the acknowledgement
@@ -171,7 +171,11 @@ func (m *MP) judgeTimeout(o *outStream, s seq, again bool) {
 
 // settle applies what loss recovery found out about transmissions, and returns
 // how many were lost.
-func (m *MP) settle(now Time) int {
+func (m *MP) settle(now Time) int { return m.settleBy(now, Nacked) }
+
+// settleBy says to the trace how losses were noticed: by the peer's word, be that an
+// acknowledgement of later packets, or by a timeout.
+func (m *MP) settleBy(now Time, how Signal) int {
 	found := 0
 	for _, v := range m.loss.verdicts() {
 		path := m.paths.table.record(v.path)
@@ -188,7 +192,7 @@ func (m *MP) settle(now Time) int {
 			found++
 			path.Lost++
 			m.count.Lost++
-			m.traceLost(now, Nacked, v.at.psn(), 1, v.path)
+			m.traceLost(now, how, v.at.psn(), 1, v.path)
 		case foundLosing, foundSilent:
 			if m.paths.losing(now, v.path, v.found == foundSilent, m.rtt.smoothed()) {
 				m.pathRetired(now, v.path)
@@ -279,7 +283,7 @@ func (m *MP) failAt(s seq, status Status, path Path) {
 	switch {
 	case s >= o.una && s < o.nxt || m.awaitsResponseAt(s):
 		m.fail(status)
-	case status == RemAccessErr && m.req.answered > 0:
+	case status == RemAccessErr && m.req.responded > 0:
 		m.ack.repeat(responses, m.in[responses].nxt-1, path)
 	default:
 		m.count.Stale++
@@ -292,7 +296,7 @@ func (m *MP) handleProbe(now Time, p *Packet) Verdict {
 		m.count.Malformed++
 		return Drop
 	}
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 	if !m.ack.oweProbe(p) {
 		return Drop
 	}
@@ -306,7 +310,7 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 		m.count.Stale++
 		return Drop
 	}
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 	m.armAlive(now)
 	path := Path(p.Ack.Path)
 	if m.paths.probeAcked(now, path, p.Ack.SentAt) {

@@ -17,7 +17,7 @@ func TestMPAckSaysEverythingAboutItsPacket(t *testing.T) {
 	p := packets[2]
 	p.Marked, p.MP.ReTx, p.MP.Path, p.MP.SentAt = true, true, 11, 0xdeadbeef
 	q.arrive(packets[0], p)
-	sent := q.wantAnswers("per packet", "ack 0 head 1", "ack 2 head 1 marked again")
+	sent := q.wantReplies("per packet", "ack 0 head 1", "ack 2 head 1 marked again")
 	got := sent[1]
 	want := wire.MPAck{ECE: true, ReTx: true, Path: 11, SACK: peerFirst.Add(2), AACK: peerFirst.Add(1), SentAt: 0xdeadbeef, Window: 777}
 	if got.Ack != want {
@@ -54,7 +54,7 @@ func (q *mpTest) onePath(n int, path uint16) []peerPacket {
 func TestMPPaperAcksAreSingle(t *testing.T) {
 	q := newMPTest(t, nil)
 	q.together(q.onePath(3, 4)...)
-	q.wantAnswers("three packets", "ack 0 head 3", "ack 1 head 3", "ack 2 head 3")
+	q.wantReplies("three packets", "ack 0 head 3", "ack 1 head 3", "ack 2 head 3")
 }
 
 // A batch tells the mark and the retransmission of each packet of its path.
@@ -65,7 +65,7 @@ func TestMPBatchedAcks(t *testing.T) {
 		p := q.onePath(4, 4)
 		p[0].Marked, p[1].Marked, p[3].MP.ReTx, p[3].MP.SentAt = true, true, true, 55
 		q.together(p[0], p[1], p[3])
-		sent := q.wantAnswers("packet 2 is missing", "batch 0 1011 head 2 marked 11 again 1000")
+		sent := q.wantReplies("packet 2 is missing", "batch 0 1011 head 2 marked 11 again 1000")
 		if b := sent[0].Batch; b.Path != 4 || sent[0].Path != 4 || b.SentAt != 55 {
 			t.Errorf("path %d by %d, time %d", b.Path, sent[0].Path, b.SentAt)
 		}
@@ -73,14 +73,14 @@ func TestMPBatchedAcks(t *testing.T) {
 	t.Run("a single packet", func(t *testing.T) {
 		q := newMPTest(t, batched)
 		q.together(q.onePath(1, 4)...)
-		q.wantAnswers("the short form", "ack 0 head 1")
+		q.wantReplies("the short form", "ack 0 head 1")
 	})
 	t.Run("paths stay apart", func(t *testing.T) {
 		q := newMPTest(t, batched)
 		p := q.onePath(4, 4)
 		p[1].MP.Path, p[3].MP.Path = 9, 9
 		q.together(p...)
-		sent := q.wantAnswers("two paths", "batch 0 101 head 4 marked 0 again 0", "batch 1 101 head 4 marked 0 again 0")
+		sent := q.wantReplies("two paths", "batch 0 101 head 4 marked 0 again 0", "batch 1 101 head 4 marked 0 again 0")
 		if sent[0].Path != 4 || sent[1].Path != 9 {
 			t.Errorf("answered by paths %d and %d", sent[0].Path, sent[1].Path)
 		}
@@ -90,13 +90,13 @@ func TestMPBatchedAcks(t *testing.T) {
 		p := q.onePath(6, 4)
 		p[5].Marked, p[5].MP.ReTx = true, true
 		q.together(p[5], p[2])
-		q.wantAnswers("the base moves down", "batch 2 1001 head 0 marked 1000 again 1000")
+		q.wantReplies("the base moves down", "batch 2 1001 head 0 marked 1000 again 1000")
 	})
 	t.Run("farther apart than a batch", func(t *testing.T) {
 		q := newMPTest(t, func(o *MPOptions) { o.BatchAcks, o.Slots = true, 128 })
 		p := q.onePath(70, 4)
 		q.together(p[0], p[64], p[63])
-		q.wantAnswers("two answers", "ack 0 head 1", "batch 63 11 head 1 marked 0 again 0")
+		q.wantReplies("two answers", "ack 0 head 1", "batch 63 11 head 1 marked 0 again 0")
 	})
 }
 
@@ -142,8 +142,8 @@ func TestMPBatchesCoverEveryPacketOnce(t *testing.T) {
 func TestMPProbeIsEchoed(t *testing.T) {
 	q := newMPTest(t, nil)
 	probe := Packet{Headers: wire.Headers{BTH: wire.BTH{Opcode: wire.MPProbe}, MP: wire.MPData{Path: 6, SentAt: 99}}}
-	q.hearPacket(probe)
-	sent := q.wantAnswers("echo", "echo path 6")
+	q.handlePacket(probe)
+	sent := q.wantReplies("echo", "echo path 6")
 	if sent[0].Ack.Path != 6 || sent[0].Ack.SentAt != 99 {
 		t.Errorf("echo %+v", sent[0].Ack)
 	}

@@ -167,7 +167,7 @@ func (m *MP) denyResponse(now Time, s seq, oldest bool) Verdict {
 }
 
 // keyGuesses remembers the remote keys that were refused. A packet ahead of the
-// head is refused without an answer, since what comes before may explain it;
+// head is refused without a NAK, since what comes before may explain it;
 // a peer that withholds the head could thus try keys for ever.
 type keyGuesses struct {
 	wrong [maxWrongKeys]uint32

@@ -8,15 +8,15 @@ import "cmp"
 // nothing outstanding at all. In both cases nothing here would ever run out if
 // the peer were gone; so it is asked, with a probe.
 type liveness struct {
-	heardAt     Time  // something valid of the peer arrived
+	receivedAt  Time  // something valid of the peer arrived
 	asked       uint8 // questions since then
 	due         bool  // a question is to be sent
 	established bool
 }
 
-// heard notes a sign of life; it returns whether it is the first.
-func (l *liveness) heard(now Time) bool {
-	l.heardAt, l.asked, l.due = now, 0, false
+// received notes a sign of life; it returns whether it is the first.
+func (l *liveness) received(now Time) bool {
+	l.receivedAt, l.asked, l.due = now, 0, false
 	first := !l.established
 	l.established = true
 	return first
@@ -29,10 +29,10 @@ func (l *liveness) takeQuestion() bool {
 	return due
 }
 
-// heardFrom notes a sign of life. The first one, before we may send, establishes
+// receivedFromPeer notes a sign of life. The first one, before we may send, establishes
 // the connection.
-func (m *MP) heardFrom(now Time) {
-	if m.alive.heard(now) && m.state == RTR {
+func (m *MP) receivedFromPeer(now Time) {
+	if m.alive.received(now) && m.state == RTR {
 		m.raise(EventCommEst, 0)
 	}
 }
@@ -73,7 +73,7 @@ func (m *MP) questions() uint8 {
 // startAlive begins to watch the peer as of now. That it has not been heard of
 // before is not silence: it may not even know of the connection yet.
 func (m *MP) startAlive(now Time) {
-	m.alive.heardAt, m.alive.asked, m.alive.due = now, 0, false
+	m.alive.receivedAt, m.alive.asked, m.alive.due = now, 0, false
 	m.armAlive(now)
 }
 
@@ -88,7 +88,7 @@ func (m *MP) armAlive(now Time) {
 		m.timers.arm(timerAlive, now+m.questionWait())
 		return
 	}
-	m.timers.arm(timerAlive, max(now+1, m.alive.heardAt+wait))
+	m.timers.arm(timerAlive, max(now+1, m.alive.receivedAt+wait))
 }
 
 // watchSilence runs when the timer has passed: the peer was heard of meanwhile,
@@ -102,7 +102,7 @@ func (m *MP) watchSilence(now Time) {
 		m.alive.asked = 0 // the retransmission timers watch
 		m.timers.arm(timerAlive, now+wait)
 		return
-	case m.alive.asked == 0 && m.alive.heardAt+wait > now:
+	case m.alive.asked == 0 && m.alive.receivedAt+wait > now:
 	case m.alive.asked >= m.questions() && m.mayGiveUp():
 		m.count.LocalAckTimeoutErr++
 		m.fail(RetryExcErr)
@@ -112,6 +112,7 @@ func (m *MP) watchSilence(now Time) {
 			m.count.LocalAckTimeoutErr++
 		}
 		m.alive.asked = min(m.alive.asked+1, 100)
+		m.count.Keepalives++
 		m.alive.due = true
 	}
 	m.armAlive(now)

@@ -61,7 +61,7 @@ func (w *twin) answer(g group) {
 		a := w.ackOf(n)
 		a.SentAt, a.ECE, a.ReTx = stamp, g.marked[n], g.again[n]
 		if i == len(g.ns)-1 {
-			w.hear(a)
+			w.handle(a)
 			break
 		}
 		p := Packet{}

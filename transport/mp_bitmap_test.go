@@ -99,15 +99,15 @@ func TestMPBitmapOverflow(t *testing.T) {
 	if v := q.arrive1(packets[63]); v != Place {
 		t.Fatalf("the last slot: %v", v)
 	}
-	q.wantAnswers("the last slot", "ack 63 head 0")
+	q.wantReplies("the last slot", "ack 63 head 0")
 	if v := q.arrive1(packets[64]); v != Drop {
 		t.Fatalf("beyond the bitmap: %v", v)
 	}
-	q.wantAnswers("overflow", "NAK_PSN_SEQUENCE 0 refused 64 head 0")
+	q.wantReplies("overflow", "NAK_PSN_SEQUENCE 0 refused 64 head 0")
 	q.arrive(packets[0])
-	q.wantAnswers("the head moves by one", "ack 0 head 1")
+	q.wantReplies("the head moves by one", "ack 0 head 1")
 	q.arrive(packets[64], packets[65])
-	q.wantAnswers("and one more fits", "ack 64 head 1", "NAK_PSN_SEQUENCE 1 refused 65 head 1")
+	q.wantReplies("and one more fits", "ack 64 head 1", "NAK_PSN_SEQUENCE 1 refused 65 head 1")
 	q.wantBytes("a refused packet leaves memory alone", q.exposed, 65*mpMTU, make([]byte, mpMTU))
 	if got := q.mp.Counters().OutOfSequence; got != 2 {
 		t.Errorf("%d packets counted as out of sequence, want 2", got)

@@ -12,10 +12,11 @@ func (m *MP) Blocked(now Time) Reason {
 	case m.gate.allowance(m.loss.inFlight()) <= 0:
 		return m.gate.reason(m.loss.inFlight())
 	}
-	if r := m.streamBlocked(now, responses); r == ReasonNone || m.streamHasNew(responses) {
-		return r
+	reason, other := m.streamBlocked(now, responses), m.streamBlocked(now, requests)
+	if reason == ReasonNoWork || other == ReasonNone {
+		return other
 	}
-	return m.streamBlocked(now, requests)
+	return reason
 }
 
 // reason says why the gate is closed.
@@ -32,6 +33,9 @@ func (g *sendGate) reason(inFlight int) Reason {
 // streamBlocked says why a stream sends nothing though the window is open.
 func (m *MP) streamBlocked(now Time, id streamID) Reason {
 	if !m.mayTransmit(id) {
+		if id == responses {
+			return ReasonFailure // its key has ended, and the peer has to say whether it has it
+		}
 		return ReasonRNR
 	}
 	o := &m.out[id]

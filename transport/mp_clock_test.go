@@ -112,7 +112,7 @@ func TestMPInflateSurvivesReorderedAcks(t *testing.T) {
 		late := q.ackOf(n)
 		late.AACK = q.psn(n + 1)
 		q.ack(n + 1)
-		q.hear(late)
+		q.handle(late)
 		q.advance(mpRTT / 2)
 		if out := len(q.unwanted) - (n + 2); out > window {
 			t.Fatalf("after %d ACKs %d packets are in the network, cwnd is %d", n+2, out, window)
@@ -183,7 +183,7 @@ func TestMPUnusedWindowShrinks(t *testing.T) {
 		q.wantWindow("use it or lose it", want)
 	}
 	for range 10 {
-		q.hear(q.ackOf(0))
+		q.handle(q.ackOf(0))
 	}
 	if w := q.mp.gate.control.Window(); w < 1 || math.IsNaN(w) {
 		t.Errorf("cwnd fell to %v", w)

@@ -25,7 +25,7 @@ func TestMPForgedAcksAreIgnored(t *testing.T) {
 		q.wantSent("IW", 0, 1, 2, 3)
 		a := q.ackOf(0)
 		c.edit(&a)
-		if v := q.hear(a); v != Drop || q.mp.Counters().Stale != 1 {
+		if v := q.handle(a); v != Drop || q.mp.Counters().Stale != 1 {
 			t.Errorf("%s: verdict %v, %d stale", c.name, v, q.mp.Counters().Stale)
 		}
 		q.wantIdle(c.name)
@@ -58,8 +58,8 @@ func TestMPStaleAcks(t *testing.T) {
 	q.wantDone("in order", a, b)
 	una := q.mp.out[requests].una
 	for range 5 {
-		q.hear(old)
-		q.hear(q.ackOf(2))
+		q.handle(old)
+		q.handle(q.ackOf(2))
 	}
 	q.wantDone("nothing twice")
 	if q.mp.out[requests].una != una || q.mp.loss.inFlight() != 0 {
@@ -147,16 +147,16 @@ func TestMPBadRequestsEndAtTheHead(t *testing.T) {
 			if v := q.arrive1(bad.packet); v != Drop {
 				t.Fatalf("ahead of the head: verdict %v", v)
 			}
-			q.wantAnswers("no answer ahead of the head")
+			q.wantReplies("no answer ahead of the head")
 			q.arrive(q.peerWrite(0, 4096, pattern(2, 10))...)
-			q.wantAnswers("the connection lives", "ack 0 head 1")
+			q.wantReplies("the connection lives", "ack 0 head 1")
 			if v := q.arrive1(bad.packet); v != Drop || q.mp.State() != Err {
 				t.Fatalf("at the head: verdict %v, state %v", v, q.mp.State())
 			}
 			refusal := bad.nak.String() + " 1 refused 1 head 1"
-			q.wantAnswers("the refusal", refusal)
+			q.wantReplies("the refusal", refusal)
 			q.arrive(bad.packet)
-			q.wantAnswers("repeated, for it may be lost", refusal)
+			q.wantReplies("repeated, for it may be lost", refusal)
 			q.wantBytes("memory is unchanged", q.exposed, 0, make([]byte, 4096))
 		})
 	}
@@ -169,13 +169,13 @@ func TestMPReceiveTooShort(t *testing.T) {
 	q.recv(2, 4096, 300)
 	packets := q.peerSend(0, 0, pattern(1, 600))
 	q.arrive(packets[2])
-	q.wantAnswers("ahead of the head nothing is said")
+	q.wantReplies("ahead of the head nothing is said")
 	q.arrive(packets[0], packets[1])
 	got := q.completions()
 	if len(got) != 2 || got[0].ID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
 		t.Fatalf("completions %+v", got)
 	}
-	q.wantAnswersIgnoringAcks("the peer hears", "NAK_INVALID_REQUEST 1 refused 1 head 1")
+	q.wantRepliesIgnoringAcks("the peer hears", "NAK_INVALID_REQUEST 1 refused 1 head 1")
 	q.wantBytes("nothing beyond the receive", q.local, 300, make([]byte, 300))
 }
 
@@ -183,11 +183,11 @@ func TestMPReceiveTooShort(t *testing.T) {
 func TestMPResponsesGoBeforeTheRefusal(t *testing.T) {
 	q := newMPTest(t, nil)
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
-	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
+	q.wantRepliesIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
 	q.arrive(q.badRequests(1)["unknown key"].packet)
-	q.wantAnswersIgnoringAcks("the response is not delivered yet")
+	q.wantRepliesIgnoringAcks("the response is not delivered yet")
 	q.ack(mpResponse(0))
-	q.wantAnswersIgnoringAcks("now the refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
+	q.wantRepliesIgnoringAcks("now the refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
 	q.wantEvents("the application hears", EventQPAccessErr)
 }
 

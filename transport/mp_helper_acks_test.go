@@ -52,7 +52,7 @@ func (q *mpTest) ack(n int, edits ...ackEdit) Verdict {
 	for _, e := range edits {
 		e(&a)
 	}
-	return q.hear(a)
+	return q.handle(a)
 }
 
 // acks acknowledges several packets in the given order.
@@ -68,16 +68,16 @@ func (q *mpTest) sentTime(n int) Time {
 	return q.now - q.now.sinceStamp(q.ackOf(n).SentAt)
 }
 
-// hear hands an acknowledgement to the queue pair.
-func (q *mpTest) hear(a wire.MPAck) Verdict {
+// handle hands an acknowledgement to the queue pair.
+func (q *mpTest) handle(a wire.MPAck) Verdict {
 	q.t.Helper()
-	return q.hearPacket(Packet{Headers: wire.Headers{
+	return q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: ackOpcode, PSN: a.SACK},
 		AETH: wire.AETH{Syndrome: ackSyndrome}, Ack: a,
 	}})
 }
 
-func (q *mpTest) hearPacket(p Packet) Verdict {
+func (q *mpTest) handlePacket(p Packet) Verdict {
 	q.t.Helper()
 	v := q.mp.HandlePacket(q.now, &p)
 	q.drain()
@@ -89,7 +89,7 @@ func (q *mpTest) nak(y wire.Syndrome, n, refused int) Verdict {
 	q.t.Helper()
 	q.until(q.sentTime(refused) + mpRTT)
 	a := q.ackOf(refused)
-	return q.hearPacket(Packet{Headers: wire.Headers{
+	return q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPBit | wire.Acknowledge, PSN: q.psn(n)},
 		AETH: wire.AETH{Syndrome: y}, Ack: a,
 	}})
@@ -116,7 +116,7 @@ func (q *mpTest) batchOf(ns []int, isMarked func(int) bool) wire.MPAckBatch {
 
 func (q *mpTest) hearBatch(b wire.MPAckBatch) Verdict {
 	q.t.Helper()
-	return q.hearPacket(Packet{Headers: wire.Headers{
+	return q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPAcknowledgeBatch, PSN: b.Base},
 		AETH: wire.AETH{Syndrome: ackSyndrome}, Batch: b,
 	}})

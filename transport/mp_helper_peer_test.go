@@ -126,8 +126,8 @@ func describe(p *Packet) string {
 	return s
 }
 
-// wantAnswers checks everything that was sent since the last call, by description.
-func (q *mpTest) wantAnswers(why string, want ...string) []Packet {
+// wantReplies checks everything that was sent since the last call, by description.
+func (q *mpTest) wantReplies(why string, want ...string) []Packet {
 	q.t.Helper()
 	q.drain()
 	var got []string

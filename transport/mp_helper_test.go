@@ -133,7 +133,7 @@ func (q *mpTest) until(to Time) {
 
 func (q *mpTest) advance(d Time) { q.t.Helper(); q.until(q.now + d) }
 
-// advanceToTimer moves the clock to the next deadline and answers how far that was.
+// advanceToTimer moves the clock to the next deadline and returns how far that was.
 func (q *mpTest) advanceToTimer() Time {
 	q.t.Helper()
 	at := q.mp.Timeout()
@@ -215,7 +215,7 @@ func (q *mpTest) checkInvariants() {
 }
 
 // wantSent checks that exactly these packets were sent since the last call,
-// in this order, and answers them.
+// in this order, and returns them.
 func (q *mpTest) wantSent(why string, want ...int) []Packet {
 	q.t.Helper()
 	q.drain()

@@ -65,7 +65,7 @@ func (x *pipe) run() {
 			}
 		}
 		x.now = max(x.now, next)
-		x.hear()
+		x.handle()
 	}
 }
 
@@ -116,8 +116,8 @@ func (x *pipe) carry(p inPipe) {
 	*x.data.at(i) = p
 }
 
-// hear hands over what has arrived, and runs timers.
-func (x *pipe) hear() {
+// handle hands over what has arrived, and runs timers.
+func (x *pipe) handle() {
 	for _, m := range [...]*MP{x.a, x.b} {
 		if m.Timeout() <= x.now {
 			m.HandleTimeout(x.now)

@@ -88,7 +88,7 @@ func TestMPSelectiveTakesBackALoss(t *testing.T) {
 	if q.mp.Counters().Lost+q.mp.Counters().Retransmitted == 0 {
 		t.Fatal("no loss was found")
 	}
-	q.hear(q.ackOf(0))
+	q.handle(q.ackOf(0))
 	q.receive(0)
 	if c := q.mp.Counters(); c.Lost > c.Retransmitted {
 		t.Errorf("lost %d, sent again %d: the late packet still counts as lost", c.Lost, c.Retransmitted)

@@ -62,6 +62,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 	m.attr = merged
 	if m.state == RTR {
 		m.startSending()
+		m.alive.receivedAt = now // the peer's silence counts from here on
 	}
 	m.state = RTS
 	m.startAlive(now)

@@ -111,7 +111,7 @@ func TestMPDuplicatesChangeNothing(t *testing.T) {
 			t.Fatalf("a duplicate is placed: %v", v)
 		}
 	}
-	q.wantAnswers("duplicates", "ack 0 head 3 again", "ack 1 head 3 again", "ack 2 head 3 again")
+	q.wantReplies("duplicates", "ack 0 head 3 again", "ack 1 head 3 again", "ack 2 head 3 again")
 	q.wantDone("not twice")
 	q.wantBytes("not written again", q.local, 0, make([]byte, 600))
 	if got := q.mp.Counters().DuplicateRequest; got != 3 {
@@ -127,11 +127,11 @@ func TestMPStaleDataIsDropped(t *testing.T) {
 	if v := q.arrive1(p); v != Drop {
 		t.Errorf("stale packet: %v", v)
 	}
-	q.wantAnswers("no answer")
+	q.wantReplies("no answer")
 	p = q.peerWrite(0, 0, pattern(1, 10))[0]
 	p.Opcode = wire.WriteOnly
 	if v := q.arrive1(p); v != Drop {
 		t.Errorf("RC packet on an MP queue pair: %v", v)
 	}
-	q.wantAnswers("no answer")
+	q.wantReplies("no answer")
 }

@@ -69,7 +69,7 @@ func TestMPReadResponseBeforeAck(t *testing.T) {
 	q.wantSent("request", 0)
 	q.arrive(q.peerReadResponse(0, 0, pattern(1, 10))...)
 	q.wantDone("answered", id)
-	q.wantAnswers("the response is acknowledged", "ack 0 head 1")
+	q.wantReplies("the response is acknowledged", "ack 0 head 1")
 	q.ack(0)
 	q.wantDone("only once")
 }
@@ -85,11 +85,11 @@ func TestMPInitiatorDepth(t *testing.T) {
 	q.wantIdle("delivered is not answered")
 	q.arrive(q.peerReadResponse(0, 0, pattern(1, 10))...)
 	q.advance(mpRTT)
-	q.wantAnswersIgnoringAcks("one is answered, one may go", "MP_READ_REQUEST")
+	q.wantRepliesIgnoringAcks("one is answered, one may go", "MP_READ_REQUEST")
 }
 
-// wantAnswersIgnoringAcks is wantAnswers without the acknowledgements.
-func (q *mpTest) wantAnswersIgnoringAcks(why string, want ...string) []Packet {
+// wantRepliesIgnoringAcks is wantReplies without the acknowledgements.
+func (q *mpTest) wantRepliesIgnoringAcks(why string, want ...string) []Packet {
 	q.t.Helper()
 	kept := q.unwanted[:0]
 	for _, p := range q.unwanted {
@@ -98,7 +98,7 @@ func (q *mpTest) wantAnswersIgnoringAcks(why string, want ...string) []Packet {
 		}
 	}
 	q.unwanted = kept
-	return q.wantAnswers(why, want...)
+	return q.wantReplies(why, want...)
 }
 
 // Fence, and synchronise for READs, wait for the answers.
@@ -113,7 +113,7 @@ func TestMPFenceWaitsForReads(t *testing.T) {
 		q.wantIdle("the READ is delivered, not answered")
 		q.arrive(q.peerReadResponse(0, 0, pattern(1, 10))...)
 		q.advance(mpRTT)
-		q.wantAnswersIgnoringAcks("the READ is answered", "MP_WRITE_ONLY")
+		q.wantRepliesIgnoringAcks("the READ is answered", "MP_WRITE_ONLY")
 		q.ack(1)
 		q.wantDone("in order", a, b)
 	}
@@ -126,10 +126,10 @@ func TestMPReadSeesEarlierWrites(t *testing.T) {
 	write := q.peerWrite(0, 0, pattern(3, 300))
 	q.arrive(q.peerRequest(wire.ReadRequest, 2, 0, 0, 300))
 	q.arrive(write[1])
-	q.wantAnswers("not at the head", "ack 2 head 0", "ack 1 head 0")
+	q.wantReplies("not at the head", "ack 2 head 0", "ack 1 head 0")
 	q.arrive(write[0])
 	var got []byte
-	for _, p := range q.wantAnswersIgnoringAcks("executed", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_LAST") {
+	for _, p := range q.wantRepliesIgnoringAcks("executed", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_LAST") {
 		for _, s := range p.Spans {
 			got = append(got, s.Bytes()...)
 		}
@@ -138,16 +138,16 @@ func TestMPReadSeesEarlierWrites(t *testing.T) {
 		t.Error("the READ did not see the WRITE before it")
 	}
 	q.arrive(q.peerRequest(wire.ReadRequest, 2, 0, 0, 300))
-	q.wantAnswers("a duplicate request is not executed again", "ack 2 head 3")
+	q.wantReplies("a duplicate request is not executed again", "ack 2 head 3")
 }
 
 // Responses are data like any other: lost, they are sent again.
 func TestMPLostResponseGoesAgain(t *testing.T) {
 	q := quiet(t, func(*MPOptions, *Attr) {})
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
-	q.wantAnswersIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
+	q.wantRepliesIgnoringAcks("response", "MP_READ_RESPONSE_ONLY")
 	q.advanceToTimer()
-	wantAgain(t, true, q.wantAnswers("again", "MP_READ_RESPONSE_ONLY"))
+	wantAgain(t, true, q.wantReplies("again", "MP_READ_RESPONSE_ONLY"))
 	q.ack(mpResponse(0))
 	if q.mp.resp.unfinished != 0 || q.mp.Timeout() != Never {
 		t.Error("the response is still owed")
@@ -169,7 +169,7 @@ func TestMPAtomicIsExecutedOnce(t *testing.T) {
 	if got := binary.NativeEndian.Uint64(q.exposed.Bytes[64:]); got != 42 || q.mem.atomics != 1 {
 		t.Fatalf("value %d after %d operations, want 42 after one", got, q.mem.atomics)
 	}
-	sent := q.wantAnswersIgnoringAcks("one response", "MP_ATOMIC_ACKNOWLEDGE")
+	sent := q.wantRepliesIgnoringAcks("one response", "MP_ATOMIC_ACKNOWLEDGE")
 	if sent[0].AtomicAck.Original != 37 {
 		t.Errorf("answered %d, want the value before", sent[0].AtomicAck.Original)
 	}

@@ -30,7 +30,7 @@ func (m *MP) handleData(now Time, p *Packet) Verdict {
 		m.count.Malformed++
 		return Drop
 	}
-	m.heardFrom(now)
+	m.receivedFromPeer(now)
 	id := streamOf(p.Opcode.Base())
 	if id == requests && m.end.phase != phaseOpen {
 		return Drop

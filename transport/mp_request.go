@@ -7,7 +7,7 @@ type mpRequests struct {
 	receives   uint32 // messages so far that consume a receive at the peer
 	reads      uint32 // READs and atomics so far
 	awaiting   fifo[awaited]
-	answered   uint32 // READs and atomics that have their response: the number of awaiting's oldest
+	responded  uint32 // READs and atomics that have their response: the number of awaiting's oldest
 	rnrRetries uint8  // RNR NAKs since snd_una last moved
 	rnrLimit   seq    // beyond the lowest packet that found no receive: what follows waits until it is taken; 0: none
 	syncHold   Time   // synchronise packets sent again wait until then
@@ -151,7 +151,7 @@ func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
 func (m *MP) responded(now Time) {
 	m.deliveredBefore(now)
 	a := *m.req.awaiting.pop()
-	m.req.answered++
+	m.req.responded++
 	if w := m.sq.byNumber(a.number); w != nil {
 		w.done = true
 	}
@@ -173,7 +173,7 @@ func (m *MP) deliveredBefore(now Time) {
 // awaitingRequest finds the READ or atomic that a response belongs to, and
 // says whether it is the oldest one.
 func (m *MP) awaitingRequest(msn uint32) (w *sendWQE, oldest bool) {
-	i := wire.PSN(msn).Sub(wire.PSN(m.req.answered & wire.PSNMask))
+	i := wire.PSN(msn).Sub(wire.PSN(m.req.responded & wire.PSNMask))
 	if i < 0 || i >= m.req.awaiting.len() {
 		return nil, false
 	}

@@ -78,7 +78,7 @@ func TestMPBadReadsAndAtomics(t *testing.T) {
 		p := q.peerRequest(c.op, 0, 0, 0, 8)
 		c.edit(&p)
 		q.arrive(p)
-		q.wantAnswersIgnoringAcks(c.name, c.nak.String()+" 0 refused 0 head 0")
+		q.wantRepliesIgnoringAcks(c.name, c.nak.String()+" 0 refused 0 head 0")
 		if q.mp.State() != Err || q.mem.atomics != 0 {
 			t.Errorf("%s: state %v, %d atomics run", c.name, q.mp.State(), q.mem.atomics)
 		}
@@ -89,10 +89,10 @@ func TestMPBadReadsAndAtomics(t *testing.T) {
 func TestMPDeregisteredWhileReading(t *testing.T) {
 	q := newMPTest(t, nil)
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 20*mpMTU))
-	q.wantAnswersIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
+	q.wantRepliesIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
 	q.mem.deregister(q.exposed)
 	q.acks(mpResponse(0), mpResponse(1), mpResponse(2), mpResponse(3))
-	q.wantAnswersIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+	q.wantRepliesIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
 	q.wantEvents("the application hears", EventQPAccessErr)
 }
 

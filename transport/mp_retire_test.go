@@ -40,7 +40,7 @@ func (q *mpTest) carry(packets int, drop func(p *Packet) bool) {
 
 func lossless(*Packet) bool { return false }
 
-// probesOf answers the probes among what was sent, and forgets the rest.
+// probesOf returns the probes among what was sent, and forgets the rest.
 func (q *mpTest) probesOf() []Packet {
 	var probes []Packet
 	for _, p := range q.unwanted {
@@ -114,7 +114,7 @@ func TestMPProbesBackOff(t *testing.T) {
 
 func (q *mpTest) answerProbe(p Packet) {
 	q.t.Helper()
-	q.hearPacket(Packet{Headers: wire.Headers{
+	q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPProbeAck, PSN: q.psn(0)},
 		AETH: wire.AETH{Syndrome: wire.AckSyndrome(wire.NoCredit)},
 		Ack:  wire.MPAck{Path: p.MP.Path, SACK: q.psn(0), AACK: q.psn(q.peerNext[requests]), SentAt: p.MP.SentAt},

@@ -30,7 +30,7 @@ func (r *rttEstimator) smoothed() Time {
 	return max(r.srtt, 1)
 }
 
-// late is the time after which a packet without an answer is likely lost.
+// late is the time after which a packet without an acknowledgement is likely lost.
 func (r *rttEstimator) late() Time {
 	if !r.measured {
 		return 4 * r.initial

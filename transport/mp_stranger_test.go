@@ -27,7 +27,7 @@ func TestMPOldAcksChangeNothing(t *testing.T) {
 			for _, edit := range []ackEdit{func(*wire.MPAck) {}, marked, onPath(7), withWindow(1), func(a *wire.MPAck) { a.SentAt -= 3e9 }} {
 				a := q.ackOf(n)
 				edit(&a)
-				q.hear(a)
+				q.handle(a)
 			}
 		}
 		if after := senderState(q.mp); after != before {
@@ -50,11 +50,11 @@ func TestMPOvertakenAckCounts(t *testing.T) {
 	q.receive(0)
 	q.ack(1)
 	before := q.mp.gate.control.Window()
-	q.hear(late)
+	q.handle(late)
 	if got := q.mp.gate.control.Window(); got != before-0.5 {
 		t.Errorf("cwnd %v, want the mark to take half a packet of %v", got, before)
 	}
-	q.hear(late)
+	q.handle(late)
 	if got := q.mp.gate.control.Window(); got != before-0.5 {
 		t.Errorf("cwnd %v after a copy", got)
 	}
@@ -71,7 +71,7 @@ func TestMPKeyGuessingEnds(t *testing.T) {
 			if n > maxWrongKeys+1 {
 				t.Errorf("%d keys could be tried", n)
 			}
-			q.wantAnswersIgnoringAcks("the peer is told", "NAK_REMOTE_ACCESS 9 refused 9 head 0")
+			q.wantRepliesIgnoringAcks("the peer is told", "NAK_REMOTE_ACCESS 9 refused 9 head 0")
 			return
 		}
 	}
@@ -220,7 +220,7 @@ func TestMPKeepalive(t *testing.T) {
 		if len(probes) != 1 || q.now-from < every-mpRTT || q.now-from > every {
 			t.Fatalf("%d questions after %v", len(probes), q.now-from)
 		}
-		q.hearPacket(Packet{Headers: wire.Headers{
+		q.handlePacket(Packet{Headers: wire.Headers{
 			BTH: wire.BTH{Opcode: wire.MPProbeAck}, Ack: wire.MPAck{Path: probes[0].MP.Path, SentAt: probes[0].MP.SentAt},
 		}})
 	}
@@ -259,7 +259,7 @@ func TestMPKeepaliveIsPatient(t *testing.T) {
 	if len(probes) != 8 || q.mp.State() != RTS {
 		t.Fatalf("%d questions in %v, state %v; want 8 and RTS", len(probes), q.now-asked, q.mp.State())
 	}
-	q.hearPacket(Packet{Headers: wire.Headers{
+	q.handlePacket(Packet{Headers: wire.Headers{
 		BTH: wire.BTH{Opcode: wire.MPProbeAck}, Ack: wire.MPAck{Path: probes[7].MP.Path, SentAt: probes[7].MP.SentAt},
 	}})
 	from := q.now
@@ -291,6 +291,25 @@ func TestMPKeepaliveBegins(t *testing.T) {
 	}
 }
 
+// The watch over the peer begins with the connection, whatever the clock shows then: a
+// peer that is still getting ready has the whole time.
+func TestMPKeepaliveBeginsWithTheConnection(t *testing.T) {
+	const every = Millisecond
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.Keepalive = every })
+	if q.now <= every {
+		t.Fatalf("the clock shows %v, which tells nothing", q.now)
+	}
+	if waited := q.advanceToTimer(); waited != every {
+		t.Errorf("asked a silent peer after %v, want %v", waited, every)
+	}
+	if probes := q.probesOf(); len(probes) != 1 {
+		t.Errorf("%d questions, want one", len(probes))
+	}
+	if got := q.mp.Counters().Keepalives; got != 1 {
+		t.Errorf("%d keepalives counted, want 1", got)
+	}
+}
+
 // sentOne sends a packet and returns it.
 func (q *mpTest) sentOne() Packet {
 	q.write(1)
@@ -310,12 +329,12 @@ func TestMPSpuriousRetransmissions(t *testing.T) {
 	again := q.ackOf(0)
 	q.receive(0)
 	original.AACK, again.AACK = q.psn(1), q.psn(1)
-	q.hear(original)
+	q.handle(original)
 	if c := q.mp.Counters(); c.Spurious != 0 || c.Retransmitted != 1 {
 		t.Errorf("%d spurious of %d before the second arrived", c.Spurious, c.Retransmitted)
 	}
-	q.hear(again)
-	q.hear(again)
+	q.handle(again)
+	q.handle(again)
 	if c := q.mp.Counters(); c.Spurious != 1 {
 		t.Errorf("%d spurious, want one", c.Spurious)
 	}

@@ -17,10 +17,10 @@ func TestMPResponseDoesNotWaitForReceives(t *testing.T) {
 	q.wantDone("the first found the only receive", first)
 	q.nak(wire.RNRSyndrome(12), 1, 1)
 	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 3*mpMTU))
-	q.wantAnswersIgnoringAcks("at once", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_LAST")
+	q.wantRepliesIgnoringAcks("at once", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_LAST")
 	q.acks(mpResponse(0), mpResponse(1), mpResponse(2))
 	q.arrive(q.peerRequest(wire.FetchAdd, 1, 1, 0, 8))
-	q.wantAnswersIgnoringAcks("an atomic too", "MP_ATOMIC_ACKNOWLEDGE")
+	q.wantRepliesIgnoringAcks("an atomic too", "MP_ATOMIC_ACKNOWLEDGE")
 	if !q.mp.timers.armed(timerRNR) {
 		t.Error("the SEND was to wait meanwhile")
 	}
@@ -52,7 +52,7 @@ func TestMPKeyEndsDuringResponse(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		q := newMPTest(t, nil)
 		q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 20*mpMTU))
-		q.wantAnswersIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
+		q.wantRepliesIgnoringAcks("IW", "MP_READ_RESPONSE_FIRST", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE", "MP_READ_RESPONSE_MIDDLE")
 		delete(q.mem.regions, q.exposed.RKey) // the region itself stays registered
 		want := Err
 		if again {
@@ -61,7 +61,7 @@ func TestMPKeyEndsDuringResponse(t *testing.T) {
 		} else {
 			q.acks(mpResponse(0), mpResponse(1), mpResponse(2), mpResponse(3))
 		}
-		q.wantAnswersIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+		q.wantRepliesIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
 		for i := 0; again && q.mp.State() == RTS && i < 100; i++ {
 			q.advanceToTimer()
 			want = Err // it does not say so
@@ -86,11 +86,11 @@ func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
 	q.arrive(q.peerReadResponse(0, 0, pattern(1, 100))...)
 	q.wantDone("read", id)
 	q.forget() // the acknowledgement is lost, and the key has ended
-	q.hearPacket(Packet{Headers: wire.Headers{
+	q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: ackOpcode, PSN: q.psn(0)},
 		AETH: wire.AETH{Syndrome: wire.NakRemoteAccess}, Ack: wire.MPAck{SACK: q.psn(0), AACK: q.psn(1)},
 	}})
-	if got := q.wantAnswers("once more", "ack 0 head 1"); !got[0].Ack.Responses {
+	if got := q.wantReplies("once more", "ack 0 head 1"); !got[0].Ack.Responses {
 		t.Error("not an acknowledgement of the response")
 	}
 	if q.mp.State() != RTS {
@@ -102,7 +102,10 @@ func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
 	q.forget()
 	delete(q.mem.regions, q.exposed.RKey)
 	q.mp.timedOut(q.now, responses)
-	q.wantAnswersIgnoringAcks("not again", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+	q.wantRepliesIgnoringAcks("not again", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
+	if r := q.mp.Blocked(q.now); r != ReasonFailure {
+		t.Errorf("the response is held back because of %v, want %v", r, ReasonFailure)
+	}
 	q.ack(mpResponse(0))
 	if q.mp.resp.unfinished != 0 || q.mp.State() != RTS {
 		t.Errorf("%d responses owed, state %v", q.mp.resp.unfinished, q.mp.State())
@@ -193,7 +196,7 @@ func TestMPBatchNeverRefuses(t *testing.T) {
 		AETH:  wire.AETH{Syndrome: wire.NakRemoteAccess},
 		Batch: wire.MPAckBatch{Base: q.psn(1), AACK: q.psn(1), Received: 3},
 	}}
-	if v := q.hearPacket(p); v != Drop || q.mp.State() != RTS || q.mp.Counters().Stale != 1 {
+	if v := q.handlePacket(p); v != Drop || q.mp.State() != RTS || q.mp.Counters().Stale != 1 {
 		t.Errorf("verdict %v, state %v, %d stale", v, q.mp.State(), q.mp.Counters().Stale)
 	}
 }
@@ -209,7 +212,7 @@ func TestMPResetKeepsTheAdvertisedWindow(t *testing.T) {
 		}
 	}
 	q.arrive(q.peerWrite(0, 0, pattern(1, 10))...)
-	if got := q.wantAnswers("one ACK", "ack 0 head 1")[0].Ack.Window; got != 77 {
+	if got := q.wantReplies("one ACK", "ack 0 head 1")[0].Ack.Window; got != 77 {
 		t.Errorf("window %d, want 77", got)
 	}
 }

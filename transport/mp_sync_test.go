@@ -84,11 +84,11 @@ func TestMPEarlySynchroniseIsRefused(t *testing.T) {
 		flag[i].MP.Sync = true
 	}
 	q.arrive(write[1], flag[0], flag[1])
-	q.wantAnswers("0 is missing", "ack 1 head 0", "NAK_EARLY_SYNCHRONISE 2 refused 2 head 0", "NAK_EARLY_SYNCHRONISE 3 refused 3 head 0")
+	q.wantReplies("0 is missing", "ack 1 head 0", "NAK_EARLY_SYNCHRONISE 2 refused 2 head 0", "NAK_EARLY_SYNCHRONISE 3 refused 3 head 0")
 	q.wantBytes("memory is untouched", q.exposed, 8192, make([]byte, 2*mpMTU))
 	q.arrive(write[0])
 	q.arrive(flag[1], flag[0]) // within the operation any order will do
-	q.wantAnswers("now it may", "ack 0 head 2", "ack 3 head 2", "ack 2 head 4")
+	q.wantReplies("now it may", "ack 0 head 2", "ack 3 head 2", "ack 2 head 4")
 	q.wantBytes("memory is updated", q.exposed, 8192, pattern(2, 2*mpMTU))
 	if got := q.mp.Counters().EarlySynchronise; got != 2 {
 		t.Errorf("%d early packets counted", got)

@@ -175,9 +175,9 @@ func TestMPReceiverSaysNotReady(t *testing.T) {
 	if v := q.arrive1(p[0]); v != Drop {
 		t.Fatalf("verdict %v", v)
 	}
-	q.wantAnswers("no receive", "RNR_NAK(timer 12) 0 refused 0 head 0")
+	q.wantReplies("no receive", "RNR_NAK(timer 12) 0 refused 0 head 0")
 	q.recv(1, 0, 1024)
 	q.arrive(p...)
-	q.wantAnswers("ready", "ack 0 head 1")
+	q.wantReplies("ready", "ack 0 head 1")
 	q.wantDone("received", 1)
 }

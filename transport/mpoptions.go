@@ -33,7 +33,7 @@ type MPOptions struct {
 	// of equal packets on one path are what UDP_SEGMENT can send in one call.
 	Run int
 
-	// BatchAcks lets one acknowledgement packet answer many packets of one path.
+	// BatchAcks lets one packet acknowledge many packets of one path.
 	// Each keeps its path, mark and retransmission echo, so path selection sees
 	// what it would see without it; what it saves is system calls.
 	BatchAcks bool
@@ -66,7 +66,7 @@ type MPOptions struct {
 	// InitialRTT stands in until the first measurement.
 	InitialRTT Time
 
-	// ObserveDegree, if not nil, hears the out-of-order degree of every packet that
+	// ObserveDegree, if not nil, is told the out-of-order degree of every packet that
 	// the receiver accepts: the difference between its sequence number and the
 	// expected one (MP-RDMA §1, footnote 3), zero in order. Counters keep the
 	// highest; percentiles are the business of who asks.

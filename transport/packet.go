@@ -59,6 +59,8 @@ type QP interface {
 	// before it must have run; MP advertises it in every acknowledgement.
 	SetWindow(packets int)
 	Counters() *Counters
-	// Paths answers the statistics of each virtual path, by index; empty unless MP.
+	// Blocked says why nothing of what was posted is sent now.
+	Blocked(now Time) Reason
+	// Paths returns the statistics of each virtual path, by index; empty unless MP.
 	Paths() []PathCounters
 }

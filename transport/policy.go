@@ -16,7 +16,7 @@ const (
 // seams for research. It is asked only when the congestion control allows a
 // packet. A policy may be swapped on a live connection.
 type PathPolicy interface {
-	// Next answers the path of the next packet.
+	// Next returns the path of the next packet.
 	Next() Path
 	// Feedback tells what became of n packets of a path. clocked says how many
 	// packets the acknowledgement releases (MP-RDMA §3.2: they are to follow the
@@ -65,6 +65,6 @@ type CongestionControl interface {
 	OnUnused()
 	// OnRestart hears that sending begins again after an idle time (§3.5).
 	OnRestart()
-	// Window answers the congestion window.
+	// Window returns the congestion window.
 	Window() float64
 }

@@ -58,7 +58,7 @@ func (a *ackClock) begin(p Path, packets int) Path {
 	return p
 }
 
-// spare answers the path of a packet that no acknowledgement released: a
+// spare returns the path of a packet that no acknowledgement released: a
 // random one, or the one with the least load where that is known.
 func (a *ackClock) spare() Path {
 	if q, ok := a.steer.idlest(a); ok {
@@ -81,7 +81,7 @@ func (a *ackClock) takeClock() (Path, bool) {
 }
 
 func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
-	a.steer.hear(p, s)
+	a.steer.note(p, s)
 	if p == a.chosen && (s == Nacked || s == TimedOut) {
 		// What is sent again must not follow what was lost: a few packets at the end
 		// of a message would use up their retries before they use up the run.
@@ -97,7 +97,7 @@ func (a *ackClock) Feedback(p Path, s Signal, clocked int) {
 	*a.clocks.push() = clockedRun{p, clocked}
 }
 
-// openRun answers the run that further releases to p can join. The paper sends in
+// openRun returns the run that further releases to p can join. The paper sends in
 // the order of the acknowledgements. Where packets go in runs, all that one path
 // is due goes out together: long runs are what segmentation offload, batched
 // acknowledgements and so the next releases are made of.

@@ -60,7 +60,7 @@ func (p *penalties) choose() Path {
 	}
 }
 
-// turn answers whose turn it is, and begins a new round after the last.
+// turn returns whose turn it is, and begins a new round after the last.
 func (p *penalties) turn() Path {
 	if p.at == len(p.order) {
 		p.at = 0

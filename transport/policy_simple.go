@@ -3,7 +3,7 @@ package transport
 import "math/rand/v2"
 
 // usableSet is the set of paths that may be used: never empty, since a policy
-// must always have an answer.
+// must always return one.
 type usableSet struct {
 	out   [MaxPaths / 64]uint64 // paths out of use
 	paths int
@@ -29,7 +29,7 @@ func (u *usableSet) set(p Path, usable bool) {
 	}
 }
 
-// random answers a usable path, each with the same chance.
+// random returns a usable path, each with the same chance.
 func (u *usableSet) random(r *rand.Rand) Path {
 	k := r.IntN(u.count)
 	for p := Path(0); ; p++ {
@@ -42,7 +42,7 @@ func (u *usableSet) random(r *rand.Rand) Path {
 	}
 }
 
-// after answers the next usable path in the order of numbers.
+// after returns the next usable path in the order of numbers.
 func (u *usableSet) after(p Path) Path {
 	for {
 		p++

@@ -12,7 +12,7 @@ type steering struct {
 	trouble  []uint16 // by path: good packets still to be seen before it is trusted
 	waited   int      // clocked packets since load was last compared
 	interval int      // of them between two comparisons
-	heard    int      // signals since idle paths were last forgiven
+	signals  int      // signals since idle paths were last forgiven
 }
 
 // trustAfter is how many good packets in a row forgive a mark or a loss.
@@ -23,13 +23,13 @@ func (a *ackClock) ObserveLoad(inFlight func(Path) int) { a.steer.inFlight = inF
 
 func (s *steering) active() bool { return s.on && s.inFlight != nil }
 
-// hear notes what became of a packet.
-func (s *steering) hear(p Path, sig Signal) {
+// note takes what became of a packet.
+func (s *steering) note(p Path, sig Signal) {
 	if !s.on || int(p) >= len(s.trouble) {
 		return
 	}
-	if s.heard++; s.heard >= idleTrust && s.active() {
-		s.heard = 0
+	if s.signals++; s.signals >= idleTrust && s.active() {
+		s.signals = 0
 		s.forgiveIdle()
 	}
 	if sig != Good {
@@ -58,7 +58,7 @@ func (s *steering) forgiveIdle() {
 	}
 }
 
-// idlest answers the usable and untroubled path with the fewest packets in flight.
+// idlest returns the usable and untroubled path with the fewest packets in flight.
 func (s *steering) idlest(a *ackClock) (Path, bool) {
 	if !s.active() {
 		return 0, false
@@ -99,7 +99,7 @@ func (s *steering) run(a *ackClock) int {
 // shortRun is what one segmented send of the largest packets takes.
 const shortRun = 15
 
-// away answers the path that should have the next packets instead of p, and
+// away returns the path that should have the next packets instead of p, and
 // how many, if p has more than twice its load. It looks once in two runs, so
 // that a third of what is clocked changes its path at most, and runs stay whole.
 func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {

@@ -63,7 +63,7 @@ func TestPacerSavesNothingUp(t *testing.T) {
 	}
 }
 
-// A control that answers nonsense slows a connection down, but never stops it.
+// A control that returns nonsense slows a connection down, but never stops it.
 func TestPacerSurvivesAnyRate(t *testing.T) {
 	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1), 1e-300} {
 		var p pacer

@@ -35,7 +35,7 @@ func newPacedScript(t testing.TB, change func(*Attr)) (*rcScript, *steadyRate) {
 	return &rcScript{rcEnd: e, now: Second}, rate
 }
 
-// timeline runs an end by its own timers and answers what it sent and when, in
+// timeline runs an end by its own timers and returns what it sent and when, in
 // µs from the beginning, up to a duration.
 func (s *rcScript) timeline(d Time) []string {
 	s.t.Helper()
@@ -90,7 +90,7 @@ func TestRCPacesReadResponses(t *testing.T) {
 		"0 READ_RESPONSE_FIRST 0", "10.125 READ_RESPONSE_MIDDLE 1", "20.125 READ_RESPONSE_LAST 2")
 }
 
-// Acknowledgements, answers to atomics and congestion notices never wait.
+// Acknowledgements, responses to atomics and congestion notices never wait.
 func TestRCDoesNotPaceAcknowledgements(t *testing.T) {
 	s, _ := newPacedScript(t, nil)
 	s.write(2)

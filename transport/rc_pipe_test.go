@@ -51,7 +51,7 @@ func (p *rcPair) peer(e *rcEnd) *rcEnd {
 	return p.a
 }
 
-// carry sends all that one end has to send, and answers how many packets left.
+// carry sends all that one end has to send, and returns how many packets left.
 func (p *rcPair) carry(from *rcEnd) int {
 	n := 0
 	p.flight = p.flight[:0]

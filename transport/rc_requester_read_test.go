@@ -6,7 +6,7 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// readsAsked polls what is sent and answers the READ requests among it, as
+// readsAsked polls what is sent and returns the READ requests among it, as
 // offset from the remote address and length.
 func (s *rcScript) readsAsked() (asked [][2]uint64) {
 	for s.PollTransmit(s.now, &s.packet) {

@@ -15,7 +15,7 @@ const (
 	Second           = 1000 * Millisecond
 )
 
-// Never is later than every instant: what Timeout answers when nothing is armed.
+// Never is later than every instant: what Timeout returns when nothing is armed.
 const Never Time = math.MaxInt64
 
 // stamp is the low half of an instant, as it travels in the MP headers. Round
@@ -39,7 +39,7 @@ func (t *timers[K]) armed(k K) bool      { return t.deadline[k] != 0 }
 func (t *timers[K]) disarmAll()          { t.deadline = [maxTimers]Time{} }
 func (t *timers[K]) deadlineOf(k K) Time { return t.deadline[k] }
 
-// expired answers whether timer k is due at now, and disarms it if so.
+// expired says whether timer k is due at now, and disarms it if so.
 func (t *timers[K]) expired(k K, now Time) bool {
 	if d := t.deadline[k]; d == 0 || d > now {
 		return false

@@ -35,7 +35,7 @@ const (
 	TraceLost
 	// TraceSpurious tells that a packet taken for lost had arrived: PSN, Path.
 	TraceSpurious
-	// TraceTimeout is a timer that ran out without an answer: the oldest
+	// TraceTimeout is a timer that ran out without a reply: the oldest
 	// unacknowledged PSN, and in Packets how many are in flight.
 	TraceTimeout
 	// TraceRetired, TraceRestored and TraceProbed follow a path out of use, back
@@ -116,7 +116,7 @@ const (
 	ReasonFence                        // a fenced request waits for READs and atomics before it
 	ReasonSynchronise                  // a synchronise request waits for its delay (MP-RDMA §3.4)
 	ReasonInitiatorDepth               // as many READs and atomics are outstanding as agreed
-	ReasonFailure                      // a request that must fail waits for those before it
+	ReasonFailure                      // what must fail waits for what comes before it, or for the peer's word
 	ReasonBackpressure                 // the engine takes no packet now
 	numReasons
 )

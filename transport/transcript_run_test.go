@@ -168,6 +168,9 @@ type transcriptTracer struct {
 
 // Trace implements Tracer.
 func (n *transcriptTracer) Trace(_ Time, e TraceEvent) {
+	if n.c.noAcks && (e.Kind == TraceAcked || e.Kind == TraceSent && e.IsAck() && e.Syndrome.IsAck()) {
+		return
+	}
 	switch e.Kind {
 	case TraceSent:
 		n.c.tell(n.name, "sends %s", n.describeSent(&e))
@@ -175,11 +178,11 @@ func (n *transcriptTracer) Trace(_ Time, e TraceEvent) {
 	case TraceAcked:
 		n.c.tell(n.name, "has %s acknowledged%s", psnRange(&e), n.onPath(e.Path))
 	case TraceLost:
-		n.c.tell(n.name, "takes %s for lost%s, by %s", psnRange(&e), n.onPath(e.Path), map[bool]string{true: "timeout", false: "NAK"}[e.Signal == TimedOut])
+		n.c.tell(n.name, "takes %s for lost%s%s", psnRange(&e), n.onPath(e.Path), n.noticed(e.Signal))
 	case TraceSpurious:
 		n.c.tell(n.name, "finds that %d was not lost", e.PSN)
 	case TraceMarked:
-		n.c.tell(n.name, "hears of congestion%s", n.onPath(e.Path))
+		n.c.tell(n.name, "is told of congestion%s", n.onPath(e.Path))
 	case TraceTimeout:
 		n.c.tell(n.name, "times out with %d in flight from %d on", e.Packets, e.PSN)
 	case TraceRetired, TraceRestored, TraceProbed:
@@ -201,6 +204,18 @@ func (n *transcriptTracer) describeSent(e *TraceEvent) string {
 		text += " again"
 	}
 	return text
+}
+
+// noticed says how a loss was noticed. Where there are several paths it need not be a
+// NAK: the order of arrival on a path shows losses, too.
+func (n *transcriptTracer) noticed(s Signal) string {
+	switch {
+	case s == TimedOut:
+		return ", by timeout"
+	case n.paths:
+		return ""
+	}
+	return ", by NAK"
 }
 
 // onPath names a path where there are several.

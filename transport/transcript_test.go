@@ -19,15 +19,16 @@ import (
 //
 // The commands, with what they mean where a value is left out:
 //
-//	connect [mtu=256] [reads=4] [timeout=8] [retry=7] [rnr-retry=7] [rnr-timer=1] [window=] [rate=none]
+//	connect [mtu=256] [reads=4] [timeout=8] [retry=7] [rnr-retry=7] [rnr-timer=1] [window=] [rate=none] [keepalive=0s]
 //	connect type=mp [...] [preset=paper|wire] [paths=4] [policy=] [cc=] [slots=] [delta=] [initial-window=]
 //	        [max-window=] [run=] [probe-percent=0]    of what is not given, the preset's
 //	delay TIME [path=]              one-way delay of all paths (10us) or of one
 //	recv [at=b] [count=1]           post receives
-//	post OP[=PACKETS] [at=a] [fence] [sync]    OP: send, write, read, fetch-add
+//	post OP[=PACKETS] [at=a] [count=1] [fence] [sync] [wrong-key=]    OP: send, write, read, fetch-add
 //	drop|mark|duplicate [from=] [op=] [psn=] [path=] [times=1]    what the network does to packets that match
 //	invalidate [at=b]               end the registration of the memory that the peer uses
 //	counters [at=a]                 tell what was counted, beside packets and bytes
+//	hide-acks                       do not tell of acknowledgements from here on
 //	run [TIME]                      let time pass, or all happen that is to come
 //
 // A connection begins anew: PSNs are 0 on both sides, and so is the time. What
@@ -89,6 +90,7 @@ type transcript struct {
 	flight []transcriptPacket // sorted by arrival; equal ones in the order of sending
 	log    []string
 	packet Packet
+	noAcks bool // acknowledgements are not told
 }
 
 func newTranscript() *transcript {
@@ -193,6 +195,9 @@ func (c *transcript) execute(fields []string) error {
 		return c.setDelay(fields[1], a)
 	case "counters":
 		return c.counters(a)
+	case "hide-acks":
+		c.noAcks = true
+		return a.rest()
 	case "run":
 		return c.runFor(fields[1:])
 	}
@@ -228,6 +233,11 @@ func (c *transcript) connect(a arguments) error {
 		RNRRetry: uint8(a.takeInt("rnr-retry", 7)), MinRNRTimer: uint8(a.takeInt("rnr-timer", 1)),
 		Window: a.takeInt("window", 0),
 	}
+	keepalive, err := parseTime(a.take("keepalive", "0s"))
+	if err != nil {
+		return err
+	}
+	attr.Keepalive = keepalive
 	kind := a.take("type", "rc")
 	cfg := Config{PD: 7, SendDepth: 64, RecvDepth: 64, MaxSendSGE: 1, MaxRecvSGE: 1, Number: 0x11}
 	if err := cfg.RC.ChooseRate(a.take("rate", ""), 1e9); err != nil {
@@ -331,8 +341,15 @@ func (c *transcript) post(what string, a arguments) error {
 	if a.has("sync") {
 		wr.Flags |= Synchronise
 	}
-	if err := e.PostSend(c.now, &wr); err != nil {
-		return err
+	wr.RKey += uint32(a.takeInt("wrong-key", 0))
+	for n := a.takeInt("count", 1); n > 0; n-- {
+		if err := e.PostSend(c.now, &wr); err != nil {
+			return err
+		}
+		if n > 1 {
+			e.posted++
+			wr.ID = e.posted
+		}
 	}
 	return a.rest()
 }

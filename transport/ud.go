@@ -244,6 +244,19 @@ func (q *UD) SetWindow(int) {}
 // Paths returns nil: a datagram has a single path.
 func (q *UD) Paths() []PathCounters { return nil }
 
+// Blocked says why no datagram is sent now.
+func (q *UD) Blocked(Time) Reason {
+	switch {
+	case q.state == Err:
+		return ReasonClosed
+	case q.state != RTS:
+		return ReasonState
+	case !q.sq.pending():
+		return ReasonNoWork
+	}
+	return ReasonNone
+}
+
 // NoReceive is the number of datagrams dropped because no receive was posted,
 // or none that was large enough.
 func (q *UD) NoReceive() uint64 { return q.noReceive }

@@ -7,7 +7,7 @@
 //	UDP port 4791 ─> UDP_GRO ─> rxSocket ─> decode, ICRC ─> transport.HandlePacket ─> copy to the region
 //	                                                              └─> completions ─> verbs.CQ
 //
-// Every packet goes to port 4791 of the peer; its source port is its path.
+// Every packet goes to port 4791 of the peer; its source port stands for its path.
 // Payload is never copied on the way out (the kernel gathers it from the
 // region) and once on the way in.
 //

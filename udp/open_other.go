@@ -7,7 +7,7 @@ import "github.com/braid-rdma/braid/verbs"
 // Open fails on systems other than Linux.
 func Open(Config) (*verbs.Device, error) { return nil, ErrUnsupported }
 
-// StatsOf has nothing to answer on systems other than Linux.
+// StatsOf has nothing to return on systems other than Linux.
 func StatsOf(*verbs.Device) (Stats, bool) { return Stats{}, false }
 
 // Faults does not exist on systems other than Linux.

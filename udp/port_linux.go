@@ -12,7 +12,7 @@ type port struct {
 	qp       transport.QP
 	sink     verbs.Sink
 	peer     *peer // nil until routed; datagrams have none
-	mp       bool  // speaks the multi-path format
+	mp       bool  // uses the multi-path format
 	dirty    bool  // waits to be driven
 	path     int   // the source port of a queue pair that has only one
 	deadline transport.Time

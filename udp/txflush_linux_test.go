@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// script answers send calls in place of the kernel. Each entry is one call: the error
+// script stands in for the kernel in send calls. Each entry is one call: the error
 // to return, or how many messages to let through to the kernel; 0 and calls beyond the
 // end let everything through.
 type script struct {

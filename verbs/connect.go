@@ -146,7 +146,7 @@ func (q *QP) SetKeepalive(silence time.Duration) error {
 	if s := q.transport.State(); s != transport.RTS {
 		return fmt.Errorf("%w: %v; SetKeepalive needs RTS", ErrState, s)
 	}
-	orDefault(&silence, DefaultKeepalive)
+	orDefault(&silence, q.device.info.Keepalive)
 	attr := QPAttr{Attr: q.transport.Attr()}
 	attr.Keepalive = transport.Time(max(silence, 0))
 	return q.modifyLocked(RTS, &attr)

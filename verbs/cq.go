@@ -146,7 +146,7 @@ func (c *CQ) tell() {
 	}
 }
 
-// Ready says whether Wait has anything to answer. It is what the engine asks
+// Ready says whether Wait has anything to return. It is what the engine asks
 // while a thread waits.
 func (c *CQ) Ready() bool { return !c.ring.empty() || c.condition.Load() != cqOpen }
 

@@ -18,6 +18,8 @@ type (
 	State = transport.State
 	// Access is a set of rights on registered memory.
 	Access = transport.Access
+	// Reason says why a queue pair sends nothing.
+	Reason = transport.Reason
 	// EventKind is the kind of an asynchronous event.
 	EventKind = transport.EventKind
 	// QPN is the number of a queue pair, 24 bits.

@@ -94,7 +94,8 @@ type ConnOptions struct {
 	// Keepalive is the silence after which the peer is asked whether it lives; one
 	// that does not respond to the usual retries ends the connection. They are
 	// spread over at least half as long again, so that a peer which is busy or
-	// stopped meanwhile is not taken for dead. Default DefaultKeepalive; negative: an
+	// stopped meanwhile is not taken for dead. Default DefaultKeepalive,
+	// in a simulation none; negative: an
 	// idle connection notices nothing.
 	Keepalive time.Duration
 }
@@ -118,7 +119,7 @@ func (c ConnOptions) withDefaults(info *EngineInfo, kind QPType) ConnOptions {
 	orDefault(&c.RetryCount, 7)
 	orDefault(&c.RNRRetry, transport.InfiniteRNRRetry)
 	orDefault(&c.MinRNRTimer, RNRTimerOf(12))
-	orDefault(&c.Keepalive, DefaultKeepalive)
+	orDefault(&c.Keepalive, info.Keepalive)
 	return c
 }
 

@@ -9,6 +9,9 @@ import (
 // Stats are the counters of a queue pair at one moment.
 type Stats struct {
 	transport.Counters
+	// Blocked says why nothing is sent at that moment; as text, in the words of
+	// docs/trace.md. What an engine has taken and could not send yet is not known here.
+	Blocked Reason
 }
 
 // counterNames gives each counter the name that operators know it by: those of
@@ -75,11 +78,11 @@ func (s *Stats) Map() map[string]uint64 {
 	return m
 }
 
-// Stats are the queue pair's counters now. They stay readable after Close.
+// Stats are the queue pair's counters now, and what it waits for. They stay readable after Close.
 func (q *QP) Stats() Stats {
 	q.device.engine.Lock()
 	defer q.device.unlock()
-	return Stats{*q.transport.Counters()}
+	return Stats{*q.transport.Counters(), q.transport.Blocked(q.device.engine.Now())}
 }
 
 // PathStats are the statistics of each virtual path, by index. Only multi-path

@@ -49,7 +49,7 @@ const (
 	MPAcknowledgeBatch = MPBit | 0x18
 	// MPProbe asks whether a path works, without carrying data.
 	MPProbe = MPBit | 0x19
-	// MPProbeAck answers MPProbe.
+	// MPProbeAck acknowledges MPProbe.
 	MPProbeAck = MPBit | 0x1a
 )
 

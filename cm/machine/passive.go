@@ -71,7 +71,7 @@ func (m *Machine) displace(now Time, from netip.Addr) bool {
 	return true
 }
 
-// handleDuplicateREQ answers a request that has come before as its connection stands.
+// handleDuplicateREQ replies to a request that has come before as its connection stands.
 func (m *Machine) handleDuplicateREQ(c *conn, msg *mad.REQ, tid mad.TransactionID) {
 	m.counters.Duplicates++
 	c.received++
@@ -85,7 +85,7 @@ func (m *Machine) handleDuplicateREQ(c *conn, msg *mad.REQ, tid mad.TransactionI
 	}
 }
 
-// rejectREQ answers a request that makes no connection: one datagram for
+// rejectREQ replies to a request that makes no connection: one datagram for
 // one.
 func (m *Machine) rejectREQ(to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
 	rej := &mad.REJ{RemoteID: msg.LocalID, Subject: mad.SubjectREQ, Reason: reason}

@@ -23,7 +23,7 @@ type DREQ struct {
 	PrivateData       [DREQPrivateLen]byte
 }
 
-// DREP answers a DREQ (table 113).
+// DREP replies to a DREQ (table 113).
 type DREP struct {
 	LocalID, RemoteID CommID
 	PrivateData       [DREPPrivateLen]byte

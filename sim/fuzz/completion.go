@@ -105,7 +105,7 @@ func (e *end) checkEffect(o *operation) {
 	}
 }
 
-// result answers the bytes at the target of an operation, and what they must be.
+// result returns the bytes at the target of an operation, and what they must be.
 func (e *end) result(o *operation) (got, want []byte) {
 	p := e.peer()
 	switch {

@@ -89,7 +89,7 @@ func fill(r *rand.Rand, b []byte) {
 
 func (m *memory) at(offset, length int) []byte { return m.backing[margin+offset:][:length] }
 
-// index answers the number of the extent that holds all of a span, or -1.
+// index returns the number of the extent that holds all of a span, or -1.
 func (m *memory) index(offset, length int) int {
 	i := sort.Search(len(m.extents), func(i int) bool { return m.extents[i].offset > offset }) - 1
 	if i < 0 || offset+length > m.extents[i].offset+m.extents[i].length {
@@ -98,7 +98,7 @@ func (m *memory) index(offset, length int) int {
 	return i
 }
 
-// find answers the extent that holds all of a span, or nil.
+// find returns the extent that holds all of a span, or nil.
 func (m *memory) find(offset, length int) *extent {
 	if i := m.index(offset, length); i >= 0 {
 		return &m.extents[i]
@@ -106,7 +106,7 @@ func (m *memory) find(offset, length int) *extent {
 	return nil
 }
 
-// untouched answers the first offset outside all extents that are written where
+// untouched returns the first offset outside all extents that are written where
 // the memory is no longer what it was, or -1.
 func (m *memory) untouched() int {
 	from := 0
