@@ -116,7 +116,7 @@ func New(g *topology.Graph, cfg Config) (*Network, error) {
 	n.addLinks(place)
 	for _, s := range n.switches {
 		if s != nil {
-			s.reserve()
+			s.reserve(n.cfg.MTU)
 		}
 	}
 	return n, nil

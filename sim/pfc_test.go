@@ -196,13 +196,15 @@ func TestAuditFindsWhatIsWrong(t *testing.T) {
 
 // TestHeadroomIsSetAside checks what is kept for packets that still arrive.
 func TestHeadroomIsSetAside(t *testing.T) {
-	cfg := Config{}
-	cfg.Switch = SwitchConfig{Buffer: 1 << 20, PFC: PFC{On: true}}
-	n := newNetwork(t, star(2, 100*gbps), cfg)
-	s := n.switches[2]
-	// Two ports of 100 Gb/s and 1 µs: twice 12,500 bytes and four packets each.
-	want := int32(1<<20 - 2*(2*12_500+4*largestPacket))
-	if got := s.buffer; got < want-16 || got > want+16 {
-		t.Errorf("%d bytes are left of the buffer, want %d", got, want)
+	for mtu, packet := range map[int]int{1024: 4296, 4096: 4296, 9000: 9200} {
+		cfg := Config{MTU: mtu}
+		cfg.Switch = SwitchConfig{Buffer: 1 << 20, PFC: PFC{On: true}}
+		n := newNetwork(t, star(2, 100*gbps), cfg)
+		s := n.switches[2]
+		// Two ports of 100 Gb/s and 1 µs: twice 12,500 bytes and four packets each.
+		want := int32(1<<20 - 2*(2*12_500+4*packet))
+		if got := s.buffer; got < want-16 || got > want+16 {
+			t.Errorf("MTU %d: %d bytes are left of the buffer, want %d", mtu, got, want)
+		}
 	}
 }

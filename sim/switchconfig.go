@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/transport"
+)
 
 func (c *SwitchConfig) check() error {
 	if c.Buffer < 1<<14 || c.Buffer >= 1<<31 {
@@ -35,8 +39,9 @@ func (c *SwitchConfig) newShares() *shares {
 }
 
 // reserve sets aside the headroom: what still arrives from a port after XOFF was
-// sent, while the frame travels and what was on the way comes in.
-func (s *fabricSwitch) reserve() {
+// sent, while the frame travels and what was on the way comes in, of packets that
+// carry up to mtu bytes.
+func (s *fabricSwitch) reserve(mtu int) {
 	s.total = int32(s.cfg.Buffer)
 	s.buffer = s.total
 	if !s.cfg.PFC.On {
@@ -52,7 +57,7 @@ func (s *fabricSwitch) reserve() {
 	for _, port := range s.ports {
 		headroom := s.cfg.PFC.Headroom
 		if headroom == 0 {
-			headroom = int(uint64(2*port.speed.delay)<<16/port.speed.perByte) + 4*largestPacket
+			headroom = int(uint64(2*port.speed.delay)<<16/port.speed.perByte) + 4*largestPacket(mtu)
 		}
 		room += headroom
 	}
@@ -63,5 +68,8 @@ func (s *fabricSwitch) reserve() {
 const (
 	defaultPFCShift   = 3
 	defaultHysteresis = 3 << 10
-	largestPacket     = 4096 + 200
 )
+
+// largestPacket is how long a packet may be, with its headers. Other traffic has
+// packets of the standard's largest MTU, whatever that of MP is.
+func largestPacket(mtu int) int { return max(mtu, transport.MaxMTU) + 200 }

@@ -121,22 +121,10 @@ func (s *scenario) addKeyEnd(r *rand.Rand, how keyEnding) {
 		f.ends.of = oneOf(r, windowTarget, patternTarget, patternTarget)
 		s.slowInterface(r)
 	}
+	if how == deregisters && f.ends.of == patternTarget && s.attr[0].Timeout == 0 {
+		f.ends.of = windowTarget // the peer of who fails alone would never know
+	}
 	s.faults = append(s.faults, f)
-	s.limitWait()
-}
-
-// limitWait gives a connection without an ACK timeout a long one. Without one a READ
-// that was delivered awaits its response for ever, and the refusal that comes in its
-// place when a key ends may be lost. All faults heal long before this timeout, so the
-// refusal is heard in the end.
-func (s *scenario) limitWait() {
-	if s.attr[0].Timeout != 0 {
-		return
-	}
-	s.hears = true
-	for i := range s.attr {
-		s.attr[i].Timeout = 16
-	}
 }
 
 // offerKeys tells the peer what there is, when memory is registered.

@@ -47,7 +47,6 @@ type scenario struct {
 	most        [2]int                  // how long it is at most,
 	sizes       [2]int                  // or always; 0: as long as size says
 	invalidates float64                 // chance that a SEND with invalidate ends a key in use
-	hears       bool                    // retries outlast all faults, so that a refusal is heard
 	interval    float64                 // of a host's interface: ns for each byte; 0: it is never busy
 }
 
