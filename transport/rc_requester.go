@@ -63,9 +63,18 @@ func (r *requester) inFlight() int { return r.cursor.Sub(r.una) }
 // was lost to a full queue would be lost to it again; a loss that keeps step with
 // the window must fall out of step; and where the network reorders packets, each
 // gap costs all that is in flight behind it. A few packets remain, as each is a
-// chance to be acknowledged.
+// chance to be acknowledged; of these few each retry sends another number, so that
+// a loss cannot keep step with the narrowest window and its acknowledgement either.
 func (r *requester) narrow() {
-	r.allowed = max(r.allowed/2, min(4, (r.window+1)/2))
+	few := min(4, (r.window+1)/2)
+	switch {
+	case r.allowed > few:
+		r.allowed = max(r.allowed/2, few)
+	case r.allowed > 1:
+		r.allowed--
+	default:
+		r.allowed = few
+	}
 }
 
 // widen allows one packet more for each that was acknowledged: the window is
