@@ -27,6 +27,7 @@ type Conn struct {
 
 	replied      chan *mad.REP // the active side's answer
 	established  chan struct{} // closed when the passive side may send
+	keepalive    time.Duration // of the passive side, from then on
 	disconnected chan struct{} // closed when the peer has answered the DREQ
 
 	mu      sync.Mutex
@@ -133,6 +134,7 @@ func (c *Conn) handleEvent(e *machine.Event) {
 	case machine.Replied:
 		c.replied <- e.REP // the machine raises it once, and there is room for it
 	case machine.Established:
+		c.startKeepalive()
 		close(c.established)
 		if c.listener != nil {
 			c.listener.established(c)
@@ -155,6 +157,15 @@ func (c *Conn) handleEvent(e *machine.Event) {
 	delete(c.manager.conns, c.id)
 	if c.listener != nil {
 		c.listener.remove(c)
+	}
+}
+
+// startKeepalive leaves it to the queue pair to watch the peer, which has shown
+// that it is ready.
+func (c *Conn) startKeepalive() {
+	if q := c.QP(); q != nil {
+		// It fails only if the queue pair has ended already.
+		_ = q.SetKeepalive(c.keepalive)
 	}
 }
 

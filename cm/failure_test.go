@@ -21,15 +21,22 @@ func mute(n *loopnet.Network, from netip.Addr) {
 }
 
 // TestClientDies: a client that dies in the middle of the handshake costs the
-// server a queue pair for half a minute, and nothing afterwards.
+// server a queue pair for half a minute, and nothing afterwards. It is the
+// handshake that says so, not the keepalive of a queue pair that no peer knows.
 func TestClientDies(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) { testClientDies(t, kind) })
+	}
+}
+
+func testClientDies(t *testing.T, kind verbs.QPType) {
 	bubble(t, func(t *testing.T, n *loopnet.Network, a, b *side) {
 		l, err := b.m.Listen(0)
 		must(t, err)
 		dialed := make(chan error, 1)
 		ctx, die := context.WithCancel(t.Context())
 		go func() {
-			_, err := a.m.Dial(ctx, l.Addr().String(), a.options(verbs.MP, ""))
+			_, err := a.m.Dial(ctx, l.Addr().String(), a.options(kind, ""))
 			dialed <- err
 		}()
 		r, err := l.Next(t.Context())
@@ -40,7 +47,7 @@ func TestClientDies(t *testing.T) {
 			t.Errorf("dial: %v", err)
 		}
 		begin := time.Now()
-		if _, err := r.Accept(t.Context(), b.options(verbs.MP, "")); !errors.Is(err, ErrUnreachable) {
+		if _, err := r.Accept(t.Context(), b.options(kind, "")); !errors.Is(err, ErrUnreachable) {
 			t.Errorf("accept: %v", err)
 		}
 		if took := time.Since(begin); took > 31*time.Second {
@@ -49,6 +56,27 @@ func TestClientDies(t *testing.T) {
 		a.leaves()
 		b.leaves()
 	})
+}
+
+// TestClientIsSlow: a client whose program takes long to make its queue pair ready
+// is not taken for dead, though that queue pair does not respond meanwhile.
+func TestClientIsSlow(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		bubble(t, func(t *testing.T, _ *loopnet.Network, a, b *side) {
+			l, err := b.m.Listen(0)
+			must(t, err)
+			accepted := b.accepting(l, b.options(kind, ""))
+			o := a.options(kind, "")
+			o.Prepare = func(*verbs.QP) error {
+				time.Sleep(20 * time.Second) // of virtual time: longer than the keepalive is patient
+				return nil
+			}
+			ca, err := a.m.Dial(testContext(t), l.Addr().String(), o)
+			must(t, err)
+			must(t, (<-accepted).err)
+			a.write(ca, b)
+		})
+	}
 }
 
 // TestServerDies: a server that is heard once and then dies is told apart from

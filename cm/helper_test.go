@@ -21,6 +21,8 @@ type side struct {
 	pd  *verbs.PD
 	cq  *verbs.CQ
 	mr  *verbs.MR
+
+	keepalive time.Duration // of the queue pairs
 }
 
 func newSide(t testing.TB, dev *verbs.Device) *side {
@@ -51,7 +53,10 @@ func newSideOf(t testing.TB, dev *verbs.Device, cfg Config) *side {
 func (s *side) options(kind verbs.QPType, data string) Options {
 	return Options{
 		PD: s.pd, PrivateData: []byte(data),
-		QP: verbs.QPOptions{Type: kind, SendCQ: s.cq, SendDepth: 8, RecvDepth: 8},
+		QP: verbs.QPOptions{
+			Type: kind, SendCQ: s.cq, SendDepth: 8, RecvDepth: 8,
+			Conn: verbs.ConnOptions{Keepalive: s.keepalive},
+		},
 	}
 }
 

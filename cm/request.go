@@ -97,6 +97,12 @@ func (r *Request) grant(o *Options) error {
 	if err := p.connect(q, o, &c.manager.limits); err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
+	// Until the RTU the conversation watches the peer, whose queue pair may not be
+	// ready to respond to questions.
+	c.keepalive = options.Conn.Keepalive
+	if err := q.SetKeepalive(verbs.None); err != nil {
+		return fmt.Errorf("cm: %w", err)
+	}
 	return c.manager.command(func(core *machine.Machine, now machine.Time) error {
 		return core.Accept(now, c.id, rep, r.terms != nil)
 	})

@@ -46,10 +46,10 @@ type Attr struct {
 	Paths        int // MP: virtual paths to use
 	TrackedSlots int // MP: the peer's L
 	// Keepalive is the silence after which a connected peer is asked whether it
-	// still lives; it has the retries of any other packet to show that it does.
-	// 0: an idle connection asks nothing and notices nothing. RC: with a Timeout of
-	// 0 it takes the place of the ACK timeout too, since who asks must not wait for
-	// ever.
+	// still lives. It has the retries of any other packet to show that it does, and
+	// at least half as long again. 0: an idle connection asks nothing and notices
+	// nothing. RC: with a Timeout of 0 it takes the place of the ACK timeout too,
+	// since who asks must not wait for ever.
 	Keepalive Time
 }
 
@@ -82,6 +82,19 @@ func (c *Config) check() error {
 		return fmt.Errorf("%w: memory and random source are required", ErrAttr)
 	}
 	return nil
+}
+
+// keepaliveInterval is the time between the questions to a silent peer: the ACK
+// timeout, or longer, so that all of them together give the peer at least half of
+// Attr.Keepalive. An ACK timeout is chosen for the recovery of lost packets; a
+// peer whose machine is busy or stopped for a few seconds misses several, and
+// nothing is lost by waiting for it while there is nothing to do.
+func (a *Attr) keepaliveInterval() Time {
+	timeout := a.ackTimeout()
+	if timeout == 0 {
+		return a.Keepalive
+	}
+	return max(timeout, a.Keepalive/2/Time(a.RetryCount+1))
 }
 
 // ackTimeout is the local ACK timeout as a duration; 0 means never.

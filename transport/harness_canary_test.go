@@ -24,6 +24,7 @@ type plantedBug struct {
 	name     string
 	rc, mp   bool   // which queue pairs can have it
 	needs    []draw // it shows only in scenarios with one of these; empty: in any
+	shared   bool   // it shows only with shared receives
 	received func(c *canary, p *Packet) (deliver bool)
 	verdict  func(c *canary, p *Packet, v Verdict)
 	sent     func(c *canary, p *Packet)
@@ -36,7 +37,7 @@ type plantedBug struct {
 
 // mayShow says whether a scenario is one in which the bug can show.
 func (b *plantedBug) mayShow(sc *scenario) bool {
-	if sc.rc && !b.rc || !sc.rc && !b.mp {
+	if sc.rc && !b.rc || !sc.rc && !b.mp || b.shared && !sc.shared {
 		return false
 	}
 	for _, d := range b.needs {
@@ -189,6 +190,35 @@ var plantedBugs = []*plantedBug{
 			if isStreamData(p.Opcode) {
 				c.Counters().PacketsSent--
 			}
+		},
+	},
+	{
+		name: "a shared receive is given to two messages", mp: true, shared: true,
+		received: func(c *canary, _ *Packet) bool {
+			if own := &c.h.mp.rq.own.wqes; own.len() > 0 && own.at(0).taken && c.done == 0 {
+				c.h.srq.wqes.push().copyFrom(own.at(0))
+				c.done++
+			}
+			return true
+		},
+	},
+	{
+		name: "a message completes the receive of another", mp: true, shared: true,
+		complete: func(c *canary, got *Completion) bool {
+			if got.Op >= OpRecv && int(got.ID|1) < c.h.work.recvPosted {
+				got.ID ^= 1
+			}
+			return true
+		},
+	},
+	{
+		name: "a shared receive is lost", rc: true, mp: true, shared: true,
+		received: func(c *canary, _ *Packet) bool {
+			if c.done == 0 && c.h.srq.Len() > 1 {
+				c.h.srq.wqes.pop()
+				c.done++
+			}
+			return true
 		},
 	},
 	{

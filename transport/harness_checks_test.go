@@ -43,6 +43,9 @@ func (h *host) place(p *Packet, payload []byte, ended bool) {
 		if e == nil {
 			h.fail("placement where no operation points: offset %d, %d bytes", s.Offset, s.Length)
 		}
+		if e.recv != nil {
+			h.checkReceives(e, p, &s)
+		}
 		payload = payload[copy(s.Bytes(), payload):]
 		h.notePlaced(e.op, int(s.Length))
 	}
@@ -121,47 +124,6 @@ func (h *host) checkEffect(o *operation) {
 	if got, want := h.result(o); !bytes.Equal(got, want) {
 		h.fail("%v %d completed, but %d of its %d bytes are placed or bytes differ", o.kind, o.index, o.placed, o.length)
 	}
-}
-
-// checkReceived checks a completion of the receive queue.
-func (h *host) checkReceived(c *Completion) {
-	l := &h.work
-	if int(c.ID) != l.recvDone || l.recvDone >= l.recvPosted {
-		h.fail("receive %d completed, expected %d of %d", c.ID, l.recvDone, l.recvPosted)
-	}
-	l.recvDone++
-	if c.Status != Success {
-		if c.Status != WRFlushErr || h.qp.State() != Err {
-			h.fail("receive %d: %v in state %v", c.ID, c.Status, h.qp.State())
-		}
-		return
-	}
-	r := l.recvs[c.ID]
-	r.arrived = true
-	o := r.op
-	want := Completion{ID: c.ID, Op: OpRecv, QPN: c.QPN, Bytes: uint32(o.length), Solicited: o.flags&Solicited != 0}
-	switch o.kind {
-	case OpWriteImm:
-		want.Op = OpRecvWriteImm
-		fallthrough
-	case OpSendImm:
-		want.WithImm, want.Imm = true, o.imm
-	case OpSendInv:
-		want.WithInv, want.Invalidated = true, o.key
-	}
-	if *c != want {
-		h.fail("receive %d: %+v, want %+v", c.ID, *c, want)
-	}
-	h.checkBefore(o, "order of delivery")
-	if got, want := h.peer().result(o); !bytes.Equal(got, want) {
-		h.fail("receive %d delivered wrong bytes", c.ID)
-	}
-	// What the message does not fill stays as it was.
-	rest := h.model.sink.Bytes[r.offset : r.offset+r.capacity]
-	if o.kind.isSend() {
-		rest = rest[o.length:]
-	}
-	h.checkZero(rest, "the rest of a receive")
 }
 
 // checkTransmit checks a packet that leaves.

@@ -91,6 +91,7 @@ func (s *scenario) randomDraws(r *rand.Rand) {
 	}
 	if s.drawn(r, drawInvalidate, 0.07) {
 		s.invalidates = oneOf(r, 0.1, 0.5)
+		s.limitWait()
 		if chance(r, 0.5) {
 			s.slowInterface(r)
 		}

@@ -51,6 +51,9 @@ func (h *host) refusalJustified(c *Completion) bool {
 		}
 		return h.work.ops[c.ID].wrong || h.trespasses(h.work.ops[c.ID]) || mine && (others || h.w.lossy())
 	case RetryExcErr:
+		if p := h.peer(); h.w.sc.hears {
+			return p.hungUp || p.sourceGone // it refused nothing
+		}
 		return (mine || others) && h.peer().failed
 	case WRFlushErr:
 		return others || h.hungUp

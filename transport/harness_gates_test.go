@@ -149,11 +149,11 @@ func (g *gatePlan) forward(o *operation, at int) {
 	if n == 0 || !chance(g.Rand, 0.5) {
 		return
 	}
-	r := g.hosts[at].work.recvs[n-1]
-	if !r.op.kind.isSend() || r.op.length == 0 || r.op.length > o.length {
+	m := g.hosts[at].model.messages[n-1]
+	if !m.kind.isSend() || m.length == 0 || m.length > o.length {
 		return
 	}
-	o.forwards, o.length, o.source = r, r.op.length, r.op.source
+	o.forwards, o.length, o.source = m, m.length, m.source
 	o.flags &^= Inline
-	o.gate = &gate{h: g.hosts[at], recv: true, index: r.index}
+	o.gate = &gate{h: g.hosts[at], recv: true, index: m.message}
 }

@@ -43,6 +43,7 @@ func hostilePacket(r *rand.Rand, h *host, p *Packet) {
 
 // TestHostilePeer feeds made-up packets to queue pairs in the middle of work.
 func TestHostilePeer(t *testing.T) {
+	t.Parallel()
 	rounds := uint64(3000)
 	if testing.Short() {
 		rounds = 300

@@ -67,6 +67,13 @@ func (k *offered) of(t target) *offer {
 // named is the memory that an operation names; nil: none.
 func (k *offered) named(o *operation) *offer {
 	switch {
+	case o.kind == OpSendInv:
+		for _, t := range []target{windowTarget, patternTarget, cellsTarget} {
+			if k := k.of(t); k.rkey == o.key {
+				return k
+			}
+		}
+		return nil
 	case o.kind.isSend():
 		return nil
 	case o.kind.isAtomic():
@@ -114,10 +121,22 @@ func (s *scenario) addKeyEnd(r *rand.Rand, how keyEnding) {
 		f.ends.of = oneOf(r, windowTarget, patternTarget, patternTarget)
 		s.slowInterface(r)
 	}
-	if how == deregisters && f.ends.of == patternTarget && s.attr[0].Timeout == 0 {
-		f.ends.of = windowTarget // the peer of who fails alone would never know
-	}
 	s.faults = append(s.faults, f)
+	s.limitWait()
+}
+
+// limitWait gives a connection without an ACK timeout a long one. Without one a READ
+// that was delivered awaits its response for ever, and the refusal that comes in its
+// place when a key ends may be lost. All faults heal long before this timeout, so the
+// refusal is heard in the end.
+func (s *scenario) limitWait() {
+	if s.attr[0].Timeout != 0 {
+		return
+	}
+	s.hears = true
+	for i := range s.attr {
+		s.attr[i].Timeout = 16
+	}
 }
 
 // offerKeys tells the peer what there is, when memory is registered.
@@ -178,7 +197,7 @@ func (h *host) noteEnded(k *offer) {
 // the key ends.
 func (h *host) trespasses(o *operation) bool {
 	k := h.peer().model.keys.named(o)
-	if k == nil || !k.ended || o.length == 0 {
+	if k == nil || !k.ended || o.length == 0 && o.kind != OpSendInv {
 		return false
 	}
 	return k.by == nil || o.index > k.by.index || o.kind.awaitsResponse()
@@ -232,6 +251,6 @@ func (h *host) hangUp() {
 // losesSource says whether an operation takes its bytes from memory that its own
 // host has deregistered.
 func (h *host) losesSource(o *operation) bool {
-	fromPattern := o.flags&Inline == 0 && !o.kind.awaitsResponse() && (o.forwards == nil || !o.forwards.arrived)
+	fromPattern := o.flags&Inline == 0 && !o.kind.awaitsResponse() && (o.forwards == nil || !o.forwards.arrived())
 	return h.sourceGone && fromPattern && o.length > 0
 }

@@ -38,6 +38,7 @@ type model struct {
 type extent struct {
 	offset, length int
 	op             *operation // whose payload goes here
+	recv           *reception // of a receive; nil: it is none
 }
 
 // find returns the extent that covers n bytes from offset on.
@@ -86,17 +87,20 @@ func (h *host) registerMemory() {
 	h.offerKeys()
 	for _, o := range h.peer().work.ops {
 		if o.kind == OpWrite || o.kind == OpWriteImm {
-			m.windowExtents = append(m.windowExtents, extent{o.target, o.length, o})
+			m.windowExtents = append(m.windowExtents, extent{offset: o.target, length: o.length, op: o})
 		}
 	}
 	for _, o := range h.work.ops {
 		if o.kind == OpRead {
-			m.sinkExtents = append(m.sinkExtents, extent{o.target, o.length, o})
+			m.sinkExtents = append(m.sinkExtents, extent{offset: o.target, length: o.length, op: o})
 		}
 	}
 	for _, r := range h.work.recvs {
-		if r.op.kind.isSend() {
-			m.sinkExtents = append(m.sinkExtents, extent{r.offset, r.op.length, r.op})
+		if e := (extent{offset: r.offset, length: r.capacity, recv: r}); r.op == nil {
+			m.sinkExtents = append(m.sinkExtents, e)
+		} else if r.op.kind.isSend() {
+			e.length, e.op = r.op.length, r.op
+			m.sinkExtents = append(m.sinkExtents, e)
 		}
 	}
 	sort.SliceStable(m.sinkExtents, func(i, j int) bool { return m.sinkExtents[i].offset < m.sinkExtents[j].offset })
@@ -109,9 +113,10 @@ func (h *host) result(o *operation) (got, want []byte) {
 	switch {
 	case o.kind == OpRead:
 		return h.model.sink.Bytes[o.target : o.target+o.length], want
+	case o.kind.isSend() && o.recv == nil:
+		return nil, want
 	case o.kind.isSend():
-		r := h.peer().work.recvs[o.message]
-		return p.sink.Bytes[r.offset : r.offset+o.length], want
+		return p.sink.Bytes[o.recv.offset : o.recv.offset+o.length], want
 	}
 	return p.window.Bytes[o.target : o.target+o.length], want
 }

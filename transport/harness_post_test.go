@@ -61,7 +61,7 @@ func (h *host) postReceives() {
 	l := &h.work
 	for n := h.receivesAtOnce(); n > 0 && l.recvPosted < len(l.recvs) && !h.w.sc.noRecvs; n-- {
 		r := l.recvs[l.recvPosted]
-		if h.w.sc.lateRecvs && h.peer().work.posted <= r.op.index && !h.peer().work.aborted || h.qp.State() == Err || !h.opens(r.gate) {
+		if h.w.sc.lateRecvs && h.peer().work.posted <= h.model.messages[r.index].index && !h.peer().work.aborted || h.qp.State() == Err || !h.opens(r.gate) {
 			return
 		}
 		r.spans = l.pieces(h.model.sink, r.offset, r.capacity, 3)
@@ -105,8 +105,8 @@ func (h *host) request(o *operation) *SendWR {
 		wr.Spans = []Span{m.sink.span(o.target, 8)}
 	case o.kind == OpRead:
 		wr.Spans = h.work.pieces(m.sink, o.target, o.length, 4)
-	case o.forwards != nil && o.forwards.arrived:
-		r := o.forwards
+	case o.forwards != nil && o.forwards.arrived():
+		r := o.forwards.recv
 		wr.Spans = h.work.pieces(r.h.model.sink, r.offset, o.length, 4)
 	default:
 		wr.Spans = h.work.pieces(m.pattern, o.source, o.length, 4)

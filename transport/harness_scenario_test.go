@@ -3,6 +3,8 @@ package transport
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -45,6 +47,7 @@ type scenario struct {
 	most        [2]int                  // how long it is at most,
 	sizes       [2]int                  // or always; 0: as long as size says
 	invalidates float64                 // chance that a SEND with invalidate ends a key in use
+	hears       bool                    // retries outlast all faults, so that a refusal is heard
 	interval    float64                 // of a host's interface: ns for each byte; 0: it is never busy
 }
 
@@ -58,8 +61,8 @@ func (s *scenario) String() string {
 	if s.rc {
 		kind = "RC"
 	}
-	return fmt.Sprintf("%s mtu %d paths %d L %d delta %d iw %d selective %v timeout %d ops %v faults %d fragile %v encode %v draws %v link %+v",
-		kind, s.attr[0].MTU, s.paths, s.mp.Slots, s.mp.Delta, s.mp.InitialWindow, s.mp.Selective, s.attr[0].Timeout, s.ops, len(s.faults), s.fragile, s.encode, s.drawList(), s.links[0][0])
+	return fmt.Sprintf("%s mtu %d paths %d L %d delta %d iw %d selective %v shared %v timeout %d ops %v faults %d fragile %v encode %v draws %v link %+v",
+		kind, s.attr[0].MTU, s.paths, s.mp.Slots, s.mp.Delta, s.mp.InitialWindow, s.mp.Selective, s.shared, s.attr[0].Timeout, s.ops, len(s.faults), s.fragile, s.encode, s.drawList(), s.links[0][0])
 }
 
 var allKinds = []Op{
@@ -101,11 +104,11 @@ func plainScenario(seed uint64) *scenario {
 	s.paths = oneOf(r, 1, 2, 4, 4, 8, 16)
 	if s.rc {
 		s.paths = 1
-	} else {
-		// MP claims shared receives as messages arrive; the model pairs them in order.
-		s.shared = false
 	}
-	s.mp = randomOptions(r)
+	if s.claims() {
+		s.maxSize = min(s.maxSize, longestClaimed)
+	}
+	s.mp, s.rcOptions = randomOptions(r), randomRCOptions(r)
 	if chance(r, 0.2) {
 		s.window = 1 + r.IntN(64)
 	}
@@ -115,7 +118,6 @@ func plainScenario(seed uint64) *scenario {
 	s.randomAttr(r)
 	s.randomLinks(r)
 	s.randomFaults(r)
-	s.randomBaseline(rand.New(rand.NewPCG(seed, 3)))
 	return s
 }
 
@@ -138,41 +140,55 @@ func randomOptions(r *rand.Rand) MPOptions {
 	}
 	o.ProbeProbability = oneOf(r, 0, 0.01, 0.5)
 	o.Alpha = oneOf[float64](r, 0, 1, 1, 4)
-	switch r.IntN(8) {
-	case 0:
-		o.Policy = NewSinglePath
-	case 1:
-		o.Policy = NewRoundRobin
-	case 2:
-		o.Policy = NewRandomSpray
+	if chance(r, 0.5) {
+		o.Policy = oneRegistered(r, &PathPolicies)
 	}
-	if chance(r, 0.15) {
-		o.Control = NewFixedWindow
-		o.MaxWindow, o.MaxWindowBytes = 64, 0
+	if chance(r, 0.05) {
+		o.Policy = NewFlowlet(oneOf(r, 0, 50*Microsecond))
+	}
+	if chance(r, 0.4) {
+		o.Control = oneRegistered(r, &CongestionControls)
+		o.MaxWindow, o.MaxWindowBytes = max(64, o.InitialWindow), 0
+	}
+	if chance(r, 0.1) {
+		o.Delta = o.Slots // no control of the order
 	}
 	return o
 }
 
-// randomBaseline takes one of the competitors instead of our own mechanism, now
-// and then.
-func (s *scenario) randomBaseline(r *rand.Rand) {
-	if chance(r, 0.15) {
-		s.mp.Policy = oneOf(r, NewPenalty, NewFlowlet(0), NewFlowlet(50*Microsecond))
+// oneRegistered picks one of all that there are, in an order that does not depend on
+// that of their registration.
+func oneRegistered[T any](r *rand.Rand, registry *Registry[T]) T {
+	entries := registry.Entries()
+	slices.SortFunc(entries, func(a, b Entry[T]) int { return strings.Compare(a.Name, b.Name) })
+	return oneOf(r, entries...).New
+}
+
+func randomRCOptions(r *rand.Rand) RCOptions {
+	switch r.IntN(5) {
+	case 0:
+		return oneRegistered(r, &RateControls)(10e9)
+	case 1:
+		return oneOf(r, DCQCNAuthors(10e9), DCQCNHPCC(10e9), DCQCNHPCCPaper(1e9)).Options()
 	}
-	if chance(r, 0.15) {
-		s.mp.Control = NewDCTCP
-	}
-	if chance(r, 0.1) {
-		s.mp.Delta = s.mp.Slots // no control of the order
-	}
-	if chance(r, 0.3) {
-		s.rcOptions = oneOf(r, DCQCNAuthors(10e9), DCQCNHPCC(10e9), DCQCNHPCCPaper(1e9)).Options()
+	return RCOptions{}
+}
+
+// randomMTU is any that a kind of queue pair may have, mostly a usual one.
+func randomMTU(r *rand.Rand, rc bool) int {
+	switch mtu := oneOf(r, 256, 512, 1024, 1024, 4096); {
+	case rc || chance(r, 0.5):
+		return mtu
+	case chance(r, 0.1):
+		return MinMTU + 4*r.IntN((MaxMPMTU-MinMTU)/4+1)
+	default:
+		return MinMTU + 4*r.IntN(mtu/4)
 	}
 }
 
 func (s *scenario) randomAttr(r *rand.Rand) {
-	mtu := oneOf(r, 256, 512, 1024, 1024, 4096)
-	if mtu == 256 {
+	mtu := randomMTU(r, s.rc)
+	if mtu < 512 {
 		s.maxSize = min(s.maxSize, 30000)
 	}
 	timeout := oneOf[uint8](r, 0, 0, 10, 12)

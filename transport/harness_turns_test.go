@@ -43,6 +43,7 @@ func (h *host) occupyInterface(p *Packet) {
 // responses.
 type fairness struct {
 	begun  int // SENDs of which a packet has left
+	next   int // RC: the PSN after the last of them, from the first of the stream on
 	waited int // packets of responses that have left since, while another SEND was posted
 }
 
@@ -102,8 +103,9 @@ func (h *host) checkTurns(p *Packet) {
 		f.waited = 0
 		if h.mp != nil {
 			f.begun = max(f.begun, int(p.MP.MSN)+1)
-		} else {
-			f.begun = max(f.begun, p.PSN.Sub(h.w.sc.attr[h.index].SendPSN)+1)
+		} else if at := p.PSN.Sub(h.w.sc.attr[h.index].SendPSN); at >= f.next {
+			f.begun++ // each is one packet; a keepalive, which is none, has a PSN too
+			f.next = at + 1
 		}
 	case h.work.posted == f.begun || h.qp.State() != RTS || h.w.lossy() || h.qp.Counters().Retransmitted > 0:
 		f.waited = 0

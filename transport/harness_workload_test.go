@@ -25,24 +25,13 @@ type operation struct {
 	placed     int        // bytes that reached their place
 	wrong      bool       // names a key that does not exist
 	gate       *gate      // what must have completed before it is posted; nil: nothing
-	forwards   *reception // the message of another connection that it passes on; nil: none
+	recv       *reception // a message: the receive that takes it; nil: not known yet
+	forwards   *operation // the message of another connection that it passes on; nil: none
 	ending     target     // SEND with invalidate: the memory in use whose key it ends; otherwise none
 	postedAt   Time
 }
 
 func (o *operation) signaled(sc *scenario) bool { return sc.signalAll || o.flags&Signaled != 0 }
-
-// reception is one receive request.
-type reception struct {
-	index    int
-	offset   int // in the sink
-	capacity int
-	spans    []Span
-	op       *operation // of the peer: the message that it will take
-	h        *host
-	gate     *gate // what must have completed before it is posted; nil: nothing
-	arrived  bool  // its message is there
-}
 
 // workload is what a host's program does, decided before the run.
 type workload struct {
@@ -168,22 +157,6 @@ func (l *workload) randomFlags(o *operation, last bool) SendFlags {
 		f |= Inline
 	}
 	return f
-}
-
-// planReceptions prepares a receive for each message that the peer will send.
-func (l *workload) planReceptions(messages []*operation, sinkAt func(n int) int) {
-	for i, m := range messages {
-		slack := 0
-		if chance(l.rng, 0.5) {
-			slack = l.rng.IntN(100)
-		}
-		r := &reception{h: l.h, index: i, capacity: m.length + slack, op: m}
-		if m.kind == OpWriteImm {
-			r.capacity = slack
-		}
-		r.offset = sinkAt(r.capacity)
-		l.recvs = append(l.recvs, r)
-	}
 }
 
 // pieces cuts length bytes of a region into a scatter-gather list.

@@ -254,6 +254,7 @@ func runHostilePlanted(s *hostileScenario, plant func(w *hostileWorld)) error {
 // peers: a tenth of BRAID_SEEDS, since each takes as long as ten of the harness,
 // from BRAID_SEED_BASE on.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	count := environment(t, "BRAID_SEEDS", 500) / 10
 	if testing.Short() && os.Getenv("BRAID_SEEDS") == "" {
 		count = 15

@@ -1,5 +1,7 @@
 package transport
 
+import "cmp"
+
 // liveness knows whether the peer still lives. A request that awaits a response
 // is delivered and acknowledged long before it completes; from then on it is
 // the peer that keeps a timer, for its response. And an idle connection has
@@ -36,22 +38,43 @@ func (m *MP) receivedFromPeer(now Time) {
 }
 
 // silenceAllowed is how long the peer may be silent before it is asked; zero:
-// for ever. While packets of ours are outstanding their own timers watch. A
-// connection without an acknowledgement timeout waits for responses for ever.
+// for ever. While packets of ours are outstanding their own timers watch.
 func (m *MP) silenceAllowed() Time {
-	if m.req.awaiting.len() > 0 && m.attr.Timeout != 0 {
+	if m.req.awaiting.len() > 0 {
 		return m.questionWait()
 	}
 	return m.attr.Keepalive
 }
 
-// questionWait is how long a question is given.
+// mayGiveUp says whether silence ends the connection. Without an acknowledgement
+// timeout responses are waited for for ever; the peer is asked all the same, since it
+// may have refused the request and its refusal be lost.
+func (m *MP) mayGiveUp() bool { return m.attr.Timeout != 0 || m.req.awaiting.len() == 0 }
+
+// questionWait is how long a question is given. A response that is due is worth
+// the program's ACK timeout; an idle connection can wait longer.
 func (m *MP) questionWait() Time {
 	wait := m.attr.ackTimeout()
-	if wait == 0 {
-		wait = m.attr.Keepalive
+	if m.req.awaiting.len() == 0 || wait == 0 {
+		wait = cmp.Or(m.attr.keepaliveInterval(), longestRTO)
 	}
 	return max(wait, m.opt.MinRTO, m.rtt.late())
+}
+
+// questions is how many a silent peer is asked: with a response due the silence
+// before the first is a timeout itself, as of a packet of RC, and they are its retries.
+func (m *MP) questions() uint8 {
+	if m.req.awaiting.len() > 0 {
+		return max(1, m.attr.RetryCount)
+	}
+	return m.attr.RetryCount + 1
+}
+
+// startAlive begins to watch the peer as of now. That it has not been heard of
+// before is not silence: it may not even know of the connection yet.
+func (m *MP) startAlive(now Time) {
+	m.alive.receivedAt, m.alive.asked, m.alive.due = now, 0, false
+	m.armAlive(now)
 }
 
 // armAlive sets the timer for the next look at the peer's silence.
@@ -80,7 +103,7 @@ func (m *MP) watchSilence(now Time) {
 		m.timers.arm(timerAlive, now+wait)
 		return
 	case m.alive.asked == 0 && m.alive.receivedAt+wait > now:
-	case m.alive.asked >= max(1, m.attr.RetryCount):
+	case m.alive.asked >= m.questions() && m.mayGiveUp():
 		m.count.LocalAckTimeoutErr++
 		m.fail(RetryExcErr)
 		return
@@ -88,7 +111,7 @@ func (m *MP) watchSilence(now Time) {
 		if m.alive.asked > 0 {
 			m.count.LocalAckTimeoutErr++
 		}
-		m.alive.asked++
+		m.alive.asked = min(m.alive.asked+1, 100)
 		m.count.Keepalives++
 		m.alive.due = true
 	}

@@ -51,6 +51,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 	merged := m.attr
 	if attr != nil {
 		merged.Timeout, merged.RetryCount, merged.RNRRetry = attr.Timeout, attr.RetryCount, attr.RNRRetry
+		merged.Keepalive = attr.Keepalive
 		if m.state == RTR {
 			merged.SendPSN, merged.Reads, merged.TrackedSlots = attr.SendPSN, attr.Reads, attr.TrackedSlots
 		}
@@ -64,7 +65,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 		m.alive.receivedAt = now // the peer's silence counts from here on
 	}
 	m.state = RTS
-	m.armAlive(now)
+	m.startAlive(now)
 	return nil
 }
 

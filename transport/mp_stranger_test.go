@@ -229,8 +229,8 @@ func TestMPKeepalive(t *testing.T) {
 		q.advanceToTimer()
 		questions += len(q.probesOf())
 	}
-	if got := q.now - from; questions != 3 || got > every+4*q.mp.attr.ackTimeout() {
-		t.Errorf("%d questions, and given up after %v", questions, got)
+	if got := q.now - from; questions != 4 || got > every+every/2 {
+		t.Errorf("%d questions, and given up after %v; want one with 3 retries, in %v", questions, got, every+every/2)
 	}
 	if got := q.completions(); len(got) != 1 || got[0].Status != WRFlushErr {
 		t.Errorf("completions %+v", got)
@@ -241,6 +241,53 @@ func TestMPKeepalive(t *testing.T) {
 	q.ack(q.number(q.sentOne().PSN))
 	if at := q.mp.Timeout(); at != Never {
 		t.Errorf("without keepalive an idle connection wakes at %v", at)
+	}
+}
+
+// A peer that is stopped for a while, or on a busy machine, is waited for much
+// longer than the ACK timeout says: half of the keepalive's period.
+func TestMPKeepaliveIsPatient(t *testing.T) {
+	const every = 10 * Second
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.Keepalive, a.Timeout, a.RetryCount = every, 14, 7 })
+	q.ack(q.number(q.sentOne().PSN))
+	q.advanceToTimer()
+	asked, probes := q.now, q.probesOf()
+	for q.mp.Timeout() < asked+every/2-Millisecond {
+		q.advanceToTimer()
+		probes = append(probes, q.probesOf()...)
+	}
+	if len(probes) != 8 || q.mp.State() != RTS {
+		t.Fatalf("%d questions in %v, state %v; want 8 and RTS", len(probes), q.now-asked, q.mp.State())
+	}
+	q.handlePacket(Packet{Headers: wire.Headers{
+		BTH: wire.BTH{Opcode: wire.MPProbeAck}, Ack: wire.MPAck{Path: probes[7].MP.Path, SentAt: probes[7].MP.SentAt},
+	}})
+	from := q.now
+	q.advanceToTimer()
+	if got := len(q.probesOf()); got != 1 || q.now-from != every {
+		t.Errorf("%d questions %v after the last response, want one after %v", got, q.now-from, every)
+	}
+}
+
+// A connection begins with its first period: there was no silence before it, and
+// Modify may turn keepalive off and on.
+func TestMPKeepaliveBegins(t *testing.T) {
+	const every = 10 * Second
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.Keepalive = every })
+	q.now += 20 * every
+	for _, keepalive := range []Time{every, 0, every / 2} {
+		attr := q.mp.Attr()
+		attr.Keepalive = keepalive
+		if err := q.mp.Modify(q.now, RTS, &attr); err != nil {
+			t.Fatal(err)
+		}
+		want := Never
+		if keepalive != 0 {
+			want = q.now + keepalive
+		}
+		if got := q.mp.Timeout(); got != want {
+			t.Errorf("keepalive %v: looks at the peer's silence at %v, want %v", keepalive, got, want)
+		}
 	}
 }
 

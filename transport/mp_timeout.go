@@ -1,7 +1,5 @@
 package transport
 
-import "github.com/braid-rdma/braid/wire"
-
 // Timers of an MP queue pair.
 type mpTimer uint8
 
@@ -170,9 +168,6 @@ func (m *MP) timedOut(now Time, id streamID) {
 		return
 	}
 	if id == responses {
-		if m.resp.doubted && m.end.phase == phaseOpen && o.retries >= patienceWithResponses {
-			m.endWith(wire.NakRemoteAccess, o.find(o.una).request) // the peer had it not, and is gone
-		}
 		if m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {
 			m.endNow()
 			return

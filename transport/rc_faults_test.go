@@ -250,7 +250,7 @@ func TestRCEveryNthLost(t *testing.T) {
 // must not keep step with the loss either, or every retry would lose the same packet
 // of its flight.
 func TestRCEveryNthOfBothDirectionsLost(t *testing.T) {
-	for every := 3; every <= 16; every++ {
+	for every := 4; every <= 16; every++ {
 		p := newRCPair(t, func(a *Attr) { a.Window = 256 })
 		n := 0
 		p.copies = func(*rcEnd, *Packet) int {

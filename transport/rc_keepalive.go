@@ -5,7 +5,9 @@ package transport
 // its own when it has received nothing for that long: a WRITE of no bytes, which
 // the responder acknowledges without waking its program and without a key (X-RDMA
 // §V-A). It takes a packet number like any other, so order, retransmission and the
-// end of the connection after all retries are those of every request.
+// end of the connection after all retries are those of every request; only the
+// timeout is longer, as long as no request of the program is in flight (see
+// Attr.keepaliveInterval).
 //
 // A standard peer must allow remote WRITEs on its queue pair, as those do that the
 // connection manager of Linux sets up; else it refuses the request.
@@ -41,8 +43,25 @@ func (q *RC) handleKeepaliveTimeout(now Time) {
 // 0: for ever. Where the program asked for keepalive it asked to notice that the
 // peer is dead, so a connection without an ACK timeout has the keepalive's instead.
 func (q *RC) ackTimeout() Time {
+	if q.onlyKeepaliveInFlight() {
+		return q.attr.keepaliveInterval()
+	}
 	if timeout := q.attr.ackTimeout(); timeout != 0 {
 		return timeout
 	}
 	return q.attr.Keepalive
+}
+
+func (q *RC) onlyKeepaliveInFlight() bool {
+	return q.sq.started > 0 && q.sq.started == q.sq.keepalives
+}
+
+// takeOverFromKeepalive precedes the start of a request. One that follows a
+// question to the peer has the timeout and the retries of any other request,
+// whatever the question has used up.
+func (q *RC) takeOverFromKeepalive() {
+	if q.onlyKeepaliveInFlight() {
+		q.timers.disarm(rcAckTimer)
+		q.req.retries = 0
+	}
 }

@@ -101,6 +101,50 @@ func TestRCKeepaliveEndsAConnection(t *testing.T) {
 	}
 }
 
+// TestRCKeepaliveIsPatient: a peer that is stopped for a while, or on a busy
+// machine, is waited for much longer than the ACK timeout says.
+func TestRCKeepaliveIsPatient(t *testing.T) {
+	const every = 10 * Second
+	patient := func(a *Attr) { a.Keepalive, a.Timeout, a.RetryCount = every, 14, 7 }
+	s := newKeepaliveScript(t, patient)
+	s.advanceToTimer()
+	asked := s.now
+	for range 8 {
+		s.wantSent("asks", "WRITE_ONLY 0?")
+		s.now = s.timers.deadlineOf(rcAckTimer)
+		if s.now < asked+every/2 {
+			s.HandleTimeout(s.now)
+		}
+	}
+	if s.now != asked+every/2 {
+		t.Errorf("gives up %v after the first question, want %v", s.now-asked, every/2)
+	}
+	s.ack(0)
+	s.wantState("the last question was heard", RTS)
+
+	// A request of the program does not wait for a lost question, nor suffer from
+	// its retries.
+	s = newKeepaliveScript(t, patient)
+	s.advanceToTimer()
+	s.wantSent("asks", "WRITE_ONLY 0?")
+	for range 7 {
+		s.advanceToTimer()
+		s.wantSent("asks again", "WRITE_ONLY 0?")
+	}
+	s.write(1)
+	s.wantSent("the program's", "WRITE_ONLY 1?")
+	began := s.now
+	for range 7 {
+		s.advanceToTimer()
+		s.wantSent("again", "WRITE_ONLY 0?", "WRITE_ONLY 1?")
+	}
+	s.advanceToTimer()
+	s.wantCompletions("given up", "1 RETRY_EXC_ERR")
+	if took, want := s.now-began, 8*s.attr.ackTimeout(); took != want {
+		t.Errorf("given up after %v, want %v", took, want)
+	}
+}
+
 // TestRCKeepaliveAndRequestsBehindIt: packet numbers and retransmission are those
 // of any request, the queue has the depth that the program asked for, and the
 // status of the end goes to the program's oldest request.

@@ -63,14 +63,14 @@ func (r *requester) inFlight() int { return r.cursor.Sub(r.una) }
 // was lost to a full queue would be lost to it again; a loss that keeps step with
 // the window must fall out of step; and where the network reorders packets, each
 // gap costs all that is in flight behind it. A few packets remain, as each is a
-// chance to be acknowledged; of these few each retry sends another number, so that
-// a loss cannot keep step with the narrowest window and its acknowledgement either.
+// chance to be acknowledged; of these few each retry sends another number, since a
+// link that loses every fifth would take the acknowledgement of four each time.
 func (r *requester) narrow() {
 	few := min(4, (r.window+1)/2)
 	switch {
 	case r.allowed > few:
 		r.allowed = max(r.allowed/2, few)
-	case r.allowed > 1:
+	case r.allowed > max(1, few/2):
 		r.allowed--
 	default:
 		r.allowed = few
@@ -122,6 +122,7 @@ func (q *RC) transmitRequest(now Time, p *Packet) bool {
 		return false
 	}
 	if !w.started {
+		q.takeOverFromKeepalive()
 		w.started = true
 		q.sq.started++
 		if w.Op.awaitsResponse() {

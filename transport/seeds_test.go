@@ -25,6 +25,7 @@ func environment(t *testing.T, name string, otherwise uint64) uint64 {
 // TestSeeds runs many random scenarios: BRAID_SEEDS of them, from
 // BRAID_SEED_BASE on. A failure prints the command that replays it.
 func TestSeeds(t *testing.T) {
+	t.Parallel()
 	count := environment(t, "BRAID_SEEDS", 500)
 	if testing.Short() && os.Getenv("BRAID_SEEDS") == "" {
 		count = 100
@@ -67,6 +68,7 @@ func TestSeed(t *testing.T) {
 // TestSeedsReplay shows that a seed says everything: two runs of it have the
 // same conversation, word for word.
 func TestSeedsReplay(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(50) {
 		first, err := runTraced(randomScenario(seed))
 		if err != nil {
@@ -83,6 +85,7 @@ func TestSeedsReplay(t *testing.T) {
 func TestSeedsDrawEverything(t *testing.T) {
 	const seeds = 4000
 	var seen [2][numDraws]int
+	var shared [2]int
 	for seed := range uint64(seeds) {
 		sc := randomScenario(seed)
 		kind := 0
@@ -92,8 +95,14 @@ func TestSeedsDrawEverything(t *testing.T) {
 		for _, d := range sc.drawList() {
 			seen[kind][d]++
 		}
+		if sc.shared {
+			shared[kind]++
+		}
 	}
 	for kind, name := range []string{"MP", "RC"} {
+		if shared[kind] == 0 {
+			t.Errorf("%s: no seed has shared receives", name)
+		}
 		for d := range numDraws {
 			sc := scenario{rc: kind == 1}
 			if n := seen[kind][d]; sc.survives(d) != (n > 0) {

@@ -61,6 +61,26 @@ func TestListenTakesTheHostsAddresses(t *testing.T) {
 	}
 }
 
+// TestLoopbackListensForThisHostOnly: a device that was asked to stay on loopback
+// does not take the host's addresses, whatever it does.
+func TestLoopbackListensForThisHostOnly(t *testing.T) {
+	dev, err := Open(Config{Loopback: true, Paths: 1})
+	noError(t, err)
+	t.Cleanup(func() { dev.Close() })
+	own := dev.Query().Local
+	noError(t, dev.Listen())
+	route, err := dev.RouteTo(netip.MustParseAddr("192.0.2.1"))
+	if err != nil || route.Local != own {
+		t.Errorf("the route to elsewhere is %+v, %v; want one from %v", route, err, own)
+	}
+	if addrs := dev.Query().Addrs; len(addrs) != 1 || addrs[0] != own || !own.IsLoopback() {
+		t.Errorf("the device is at %v, want one loopback address", addrs)
+	}
+	if _, err := Open(Config{Loopback: true, Addr: own}); !errors.Is(err, verbs.ErrAttr) {
+		t.Errorf("with an address too: %v, want ErrAttr", err)
+	}
+}
+
 // TestRouteToNowhere asks for ways that do not exist.
 func TestRouteToNowhere(t *testing.T) {
 	dev := openNowhere(t)

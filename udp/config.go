@@ -19,6 +19,9 @@ type Config struct {
 	// a peer has when it connects to that peer, and all addresses of the host when
 	// it listens (verbs.Device.Listen). At each of them one program can hold Port.
 	Addr netip.Addr
+	// Loopback leaves it at that: the device has a free address of 127.0.0.0/8 and no
+	// other, so that only programs on this host reach it. Addr must be zero then.
+	Loopback bool
 	// Port is the UDP port to receive on and to send to; 0 means 4791.
 	Port uint16
 	// Paths is the number of virtual paths that a connection may have, each from a
@@ -82,6 +85,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.Spin = defaultSpin
 	}
 	switch {
+	case c.Loopback && c.Addr.IsValid():
+		return c, fmt.Errorf("udp: %w: Loopback chooses the address; leave out %v", transport.ErrAttr, c.Addr)
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:
 		return c, fmt.Errorf("udp: %w: %d paths; choose 1 to %d", transport.ErrAttr, c.Paths, transport.MaxPaths)
 	case c.SourcePorts < c.Paths || c.SourcePorts > maxSources:

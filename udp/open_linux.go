@@ -35,7 +35,8 @@ func newEngine(cfg Config) (*engine, error) {
 	return e, nil
 }
 
-// firstAddress opens the address that the device has from the start.
+// firstAddress opens the address that the device has from the start. One that is
+// to have no other has it in cfg afterwards.
 func firstAddress(cfg *Config) (*address, error) {
 	if cfg.Addr.IsValid() {
 		ip, err := canonical(cfg.Addr)
@@ -46,9 +47,12 @@ func firstAddress(cfg *Config) (*address, error) {
 	}
 	rx, err := openLoopback(cfg.Port, cfg.rxOptions())
 	if err == nil {
+		if cfg.Loopback {
+			cfg.Addr = rx.local.Addr()
+		}
 		return newAddress(cfg, rx.local.Addr(), rx)
 	}
-	if errors.Is(err, ErrNoAddress) {
+	if errors.Is(err, ErrNoAddress) && !cfg.Loopback {
 		// The loopback interface is down, as in a network namespace that is new.
 		others, _ := hostAddresses()
 		for _, ip := range others {

@@ -3,6 +3,7 @@ package verbs
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/wire"
@@ -132,6 +133,23 @@ func (q *QP) attrFor(remote *ConnParams, route *Route) QPAttr {
 			TrackedSlots: remote.TrackedSlots, Keepalive: transport.Time(max(o.Keepalive, 0)),
 		},
 	}
+}
+
+// SetKeepalive changes ConnOptions.Keepalive of a connected queue pair, with the
+// same meaning of zero and None. The peer's silence counts from now on.
+// Package cm uses it for connections that it has not established yet.
+func (q *QP) SetKeepalive(silence time.Duration) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if s := q.transport.State(); s != transport.RTS {
+		return fmt.Errorf("%w: %v; SetKeepalive needs RTS", ErrState, s)
+	}
+	orDefault(&silence, q.device.info.Keepalive)
+	attr := QPAttr{Attr: q.transport.Attr()}
+	attr.Keepalive = transport.Time(max(silence, 0))
+	return q.modifyLocked(RTS, &attr)
 }
 
 // SetFirstPSN sets the number of the first packet that this end sends, which is

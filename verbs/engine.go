@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 )
@@ -149,6 +150,9 @@ type EngineInfo struct {
 	// Window is how many packets of MPMTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int
+	// Keepalive is that of connections which ask for the default. 0: none, as where
+	// time is virtual and would never come to an end.
+	Keepalive time.Duration
 }
 
 // MTUOf is the largest path MTU that a queue pair of a type may have.

@@ -91,9 +91,12 @@ type ConnOptions struct {
 	// MinRNRTimer is the wait asked of a peer when no receive is posted, rounded up
 	// to the next that the specification has, 10 µs to 655 ms; default 0.64 ms.
 	MinRNRTimer time.Duration
-	// Keepalive is the silence after which the peer is asked whether it lives;
-	// one that does not answer the usual retries ends the connection. Default
-	// DefaultKeepalive; negative: an idle connection notices nothing.
+	// Keepalive is the silence after which the peer is asked whether it lives; one
+	// that does not respond to the usual retries ends the connection. They are
+	// spread over at least half as long again, so that a peer which is busy or
+	// stopped meanwhile is not taken for dead. Default DefaultKeepalive,
+	// in a simulation none; negative: an
+	// idle connection notices nothing.
 	Keepalive time.Duration
 }
 
@@ -116,7 +119,7 @@ func (c ConnOptions) withDefaults(info *EngineInfo, kind QPType) ConnOptions {
 	orDefault(&c.RetryCount, 7)
 	orDefault(&c.RNRRetry, transport.InfiniteRNRRetry)
 	orDefault(&c.MinRNRTimer, RNRTimerOf(12))
-	orDefault(&c.Keepalive, DefaultKeepalive)
+	orDefault(&c.Keepalive, info.Keepalive)
 	return c
 }
 

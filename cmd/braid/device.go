@@ -28,7 +28,8 @@ func (o *opener) check() error {
 	return nil
 }
 
-// open opens a device.
+// open opens a device; at a loopback address that is free, if the peer reaches none
+// in particular.
 func (o *opener) open(reached netip.Addr) (*verbs.Device, error) {
 	if o.local != "" {
 		var err error
@@ -36,5 +37,5 @@ func (o *opener) open(reached netip.Addr) (*verbs.Device, error) {
 			return nil, err
 		}
 	}
-	return udp.Open(udp.Config{Addr: reached, Paths: o.paths, MTU: o.mtu, AnyIPID: o.anyID})
+	return udp.Open(udp.Config{Addr: reached, Loopback: !reached.IsValid(), Paths: o.paths, MTU: o.mtu, AnyIPID: o.anyID})
 }

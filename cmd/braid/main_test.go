@@ -86,7 +86,7 @@ func TestUsageErrors(t *testing.T) {
 		{"lab fault loss 1", "accepts 2 arg"},
 		{"lab run", "requires at least 1 arg"},
 		{"lab run cuts --kinds pigeon", "use one of"},
-		{"lab run nothing", "there are paths, loss"},
+		{"lab run nothing", "there are paths, spread, loss"},
 		{"version now", "unknown command"},
 		{"man", "accepts 1 arg"},
 	}

@@ -60,7 +60,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
 	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
 	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU; mp: a multiple of 4 up to 16320, rc: 256 to 4096 (default: the largest that fits; mp: up to 8192)")
-	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 14, "how long an acknowledgement is waited for: 4 usec * 2^timeout")
+	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 0, "how long an acknowledgement is waited for: 4 usec * 2^timeout (default 14, mp: 17)")
 	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
 	if s.Metric == perf.Bandwidth {
 		flags.IntVarP(&s.QPs, "qp-num", "q", 1, "queue pairs")

@@ -60,7 +60,7 @@ func newEngine(n *Network, local netip.Addr) *engine {
 
 // Info implements verbs.Engine.
 func (e *engine) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "loopnet", Local: e.local, MTU: transport.StandardMTU(e.network.options.MTU), MPMTU: e.network.options.MTU, Paths: e.network.options.Paths}
+	return verbs.EngineInfo{Name: "loopnet", Local: e.local, MTU: transport.StandardMTU(e.network.options.MTU), MPMTU: e.network.options.MTU, Paths: e.network.options.Paths, Keepalive: verbs.DefaultKeepalive}
 }
 
 // Now implements verbs.Engine.

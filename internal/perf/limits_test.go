@@ -133,8 +133,91 @@ func TestServerIsBusy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.call(); !errors.Is(err, cm.ErrRejected) || !strings.Contains(err.Error(), "busy") {
+	// It is rejected, or told so when it is connected.
+	line, _, err := b.call()
+	if err == nil {
+		err = line.Receive(t.Context(), msgOffer, new(any))
+	}
+	var peer *control.PeerError
+	if !errors.Is(err, cm.ErrRejected) && !errors.As(err, &peer) || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("a fifth client: %v, want a refusal that says busy", err)
+	}
+}
+
+// halfOpen calls the server from an address of its own, and never completes the
+// handshake.
+func (b *bench) halfOpen() {
+	b.t.Helper()
+	d := b.network.Open()
+	m, err := cm.New(d, cm.Config{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	pd, err := d.CreatePD()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cq, err := d.CreateCQ(16)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	accepted, ended := make(chan struct{}), make(chan struct{})
+	hello := append([]byte(protocol.Tool+"\x00\x00\x00\x00"), protocol.Version, 't', 0, 0, 0, 0, 0, 0, 0, 0)
+	go func() {
+		defer close(ended)
+		_, _ = m.Dial(ctx, b.client.Address, cm.Options{
+			PD: pd, PrivateData: hello, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cq, SendDepth: 4, RecvDepth: 4},
+			Prepare: func(*verbs.QP) error {
+				close(accepted) // the server has granted it
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		})
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		<-ended
+		m.Close()
+		d.Close()
+	})
+	select {
+	case <-accepted:
+	case <-time.After(20 * time.Second):
+		b.t.Fatal("the server grants nothing")
+	}
+}
+
+// Clients that call and never say that they are ready take no session from those
+// that do, however many they are.
+func TestHalfOpenClientsTakeNoSession(t *testing.T) {
+	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4} })
+	for range maxHandshakes + 3 {
+		b.halfOpen()
+	}
+	began := time.Now()
+	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
+		t.Errorf("beside half-open clients: %v", err)
+	}
+	if took := time.Since(began); took >= handshakeTime {
+		t.Errorf("a client waited %v, until the others were given up", took)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.outcomes) < 3 || !errors.Is(b.outcomes[0], ErrBusy) {
+		t.Errorf("%v; want that the oldest were given up", b.outcomes)
+	}
+}
+
+// The first client of a server that serves once is one that is there.
+func TestOnceIsForAClientThatIsThere(t *testing.T) {
+	b := newBench(t, func(b *bench) { b.server.Once = true })
+	b.halfOpen()
+	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.awaitEnd(); err != nil {
+		t.Error(err)
 	}
 }
 

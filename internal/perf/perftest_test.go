@@ -39,7 +39,7 @@ func TestPerftestEveryTest(t *testing.T) {
 	for _, op := range Ops {
 		for _, metric := range Metrics {
 			for _, qps := range []int{1, 3} {
-				spec := Spec{Op: op, Metric: metric, QP: "rc", Iterations: 300, Size: 5000, QPs: qps}.WithDefaults()
+				spec := Spec{Op: op, Metric: metric, QP: "rc", Iterations: 300, Size: 5000, QPs: qps, QPTimeout: patient}.WithDefaults()
 				if spec.Check() != nil {
 					continue
 				}

@@ -159,7 +159,7 @@ func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn, idle time
 	go func() { echoed <- p.echo(echoing) }()
 	err = p.talk.Farewell(p.keys[0])
 	stop()
-	return nil, orIdle(ctx, errors.Join(err, <-echoed))
+	return nil, causeOf(ctx, errors.Join(err, <-echoed))
 }
 
 // respond serves a client that is the only one to act.
@@ -189,9 +189,9 @@ func (s *PerftestServer) respond(ctx context.Context, conn net.Conn, idle time.D
 	result, err := r.converse(talk)
 	stop()
 	if err := <-served; err != nil && result == nil {
-		return nil, orIdle(ctx, err)
+		return nil, causeOf(ctx, err)
 	}
-	return result, orIdle(ctx, err)
+	return result, causeOf(ctx, err)
 }
 
 // packetsReceived counts over all queue pairs.

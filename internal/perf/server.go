@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -34,52 +35,105 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer s.Listener.Close()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
+	accepting, stop := context.WithCancel(ctx)
+	defer stop()
 	budget := newBudget(s.Limits)
+	callers, failed := make(chan *caller), make(chan error, 1)
+	sessions.Go(func() { failed <- s.acceptCalls(accepting, budget, &sessions, callers) })
+	for {
+		select {
+		case c := <-callers:
+			grant, err := budget.enter(c.address.Addr())
+			if err != nil {
+				sessions.Go(func() { c.refuse(err) })
+				continue
+			}
+			if s.Once {
+				return s.serve(ctx, c, grant)
+			}
+			sessions.Go(func() {
+				// Finished has reported the error, which does not concern the other clients.
+				_ = s.serve(ctx, c, grant)
+			})
+		case err := <-failed:
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// caller is a client that has shown that it is there.
+type caller struct {
+	address netip.AddrPort
+	device  *verbs.Device
+	line    *control.Line
+}
+
+// refuse tells a client why it is not served.
+func (c *caller) refuse(reason error) {
+	_ = c.line.Fail(reason) // it returns the reason
+	c.line.Close()
+}
+
+// acceptCalls completes the handshakes of all that call, at the same time, until
+// the context ends. A session begins only when a handshake is over: one that
+// does not complete it takes nothing from the others.
+func (s *Server) acceptCalls(ctx context.Context, b *budget, running *sync.WaitGroup, callers chan<- *caller) error {
+	var h handshakes
 	for {
 		call, err := s.Listener.calls.Next(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
-		grant, err := budget.enter(call.RemoteAddr().Addr())
+		// Without a session to be had there is no need to call back.
+		g, err := b.enter(call.RemoteAddr().Addr())
 		if err != nil {
 			call.Reject(err)
 			continue
 		}
-		if s.Once {
-			return s.serve(ctx, call, grant)
-		}
-		sessions.Go(func() {
-			// Finished has reported the error, which does not concern the other clients.
-			_ = s.serve(ctx, call, grant)
+		g.release()
+		shaking, end := h.begin(ctx)
+		running.Go(func() {
+			line, err := call.Accept(shaking)
+			err = causeOf(shaking, err)
+			end()
+			if err != nil {
+				s.finished(call.RemoteAddr(), nil, err)
+				return
+			}
+			select {
+			case callers <- &caller{address: call.RemoteAddr(), device: call.Device(), line: line}:
+			case <-ctx.Done():
+				line.Close()
+			}
 		})
 	}
 }
 
-// serve serves one client and tells of the outcome.
-func (s *Server) serve(ctx context.Context, call *control.Call, g *grant) error {
-	defer g.release()
-	result, err := s.serveClient(ctx, call, g)
+func (s *Server) finished(client netip.AddrPort, r *Result, err error) {
 	if s.Finished != nil {
-		s.Finished(call.RemoteAddr().String(), result, err)
+		s.Finished(client.String(), r, err)
 	}
+}
+
+// serve serves one client and tells of the outcome.
+func (s *Server) serve(ctx context.Context, c *caller, g *grant) error {
+	defer g.release()
+	result, err := s.serveClient(ctx, c, g)
+	s.finished(c.address, result, err)
 	return err
 }
 
-func (s *Server) serveClient(ctx context.Context, call *control.Call, g *grant) (*Result, error) {
+func (s *Server) serveClient(ctx context.Context, c *caller, g *grant) (*Result, error) {
 	idle := g.budget.limits.Idle
 	beginning, stop := withinIdle(ctx, idle)
 	defer stop()
-	line, err := call.Accept(beginning)
+	client, err := s.agree(beginning, c.device, c.line, g)
 	if err != nil {
-		return nil, err
-	}
-	client, err := s.agree(beginning, call.Device(), line, g)
-	if err != nil {
-		err = line.Fail(orIdle(beginning, err))
-		line.Close()
+		err = c.line.Fail(causeOf(beginning, err))
+		c.line.Close()
 		return nil, err
 	}
 	defer client.close()
@@ -87,7 +141,7 @@ func (s *Server) serveClient(ctx context.Context, call *control.Call, g *grant) 
 		// Nothing is polled yet: the client's first operation may overtake its word.
 		err = client.Receive(beginning, msgGo, new(any))
 	}
-	err = orIdle(beginning, err)
+	err = causeOf(beginning, err)
 	var result *Result
 	if err == nil {
 		result, err = client.respond(ctx, idle)
@@ -136,7 +190,7 @@ func (c *connection) takePart(ctx context.Context, idle time.Duration) (own, cli
 	defer stop()
 	if c.spec.Bidirectional {
 		if own, err = c.run(ctx, nil); err != nil {
-			return own, client, orIdle(ctx, err)
+			return own, client, causeOf(ctx, err)
 		}
 	}
 	passive := c.serve
@@ -144,7 +198,7 @@ func (c *connection) takePart(ctx context.Context, idle time.Duration) (own, cli
 		passive = c.echo
 	}
 	err = c.receiveWhile(ctx, msgDone, &client, passive)
-	return own, client, orIdle(ctx, err)
+	return own, client, causeOf(ctx, err)
 }
 
 // packetsReceived counts over all queue pairs.
@@ -177,7 +231,7 @@ func (c *connection) respond(ctx context.Context, idle time.Duration) (*Result, 
 	// is polled any more.
 	result := new(Result)
 	if err := c.Receive(ctx, msgBye, result); err != nil {
-		return nil, orIdle(ctx, err)
+		return nil, causeOf(ctx, err)
 	}
 	if result.Verified != nil && !*result.Verified {
 		return result, ErrNotVerified

@@ -68,7 +68,8 @@ type Spec struct {
 	QPs        int           `json:"qps"`      // default 1
 	TxDepth    int           `json:"tx_depth"` // operations outstanding; default 128
 	MTU        int           `json:"mtu"`      // default: the largest that both ends carry
-	// QPTimeout is the local ACK timeout, 4.096 µs · 2^QPTimeout: default 14.
+	// QPTimeout is the local ACK timeout, 4.096 µs · 2^QPTimeout: default 14, as in
+	// perftest, and for mp the library's 17.
 	QPTimeout int `json:"qp_timeout"`
 
 	QP     string `json:"qp"`     // mp (default) or rc
@@ -106,14 +107,15 @@ func (s Spec) WithDefaults() Spec {
 	}
 	orDefault(&s.QPs, 1)
 	orDefault(&s.TxDepth, 128)
-	orDefault(&s.QPTimeout, 14)
 	orDefault(&s.QP, "mp")
 	if s.QP != "mp" {
 		s.Paths = 1
+		orDefault(&s.QPTimeout, 14)
 		orDefault(&s.LineRate, 10_000_000_000)
 		s.CC = properName(&transport.RateControls, s.CC)
 		return s
 	}
+	orDefault(&s.QPTimeout, 17)
 	s.Policy = properName(&transport.PathPolicies, s.Policy)
 	s.CC = properName(&transport.CongestionControls, s.CC)
 	return s

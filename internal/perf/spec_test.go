@@ -105,3 +105,16 @@ func TestSpecTakesEveryName(t *testing.T) {
 		}
 	}
 }
+
+// Each type of queue pair has the ACK timeout that suits it, unless one is asked for.
+func TestDefaultQPTimeout(t *testing.T) {
+	for _, test := range []struct {
+		qp          string
+		asked, want int
+	}{{"rc", 0, 14}, {"mp", 0, 17}, {"", 0, 17}, {"mp", 9, 9}, {"rc", 20, 20}} {
+		s := Spec{Op: Write, Metric: Bandwidth, QP: test.qp, QPTimeout: test.asked}.WithDefaults()
+		if s.QPTimeout != test.want {
+			t.Errorf("%q, asked for %d: %d, want %d", test.qp, test.asked, s.QPTimeout, test.want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package fuzz
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/sim/topology"
@@ -50,6 +52,14 @@ func (g *generator) chance(p float64) bool { return g.Float64() < p }
 // oneOf picks one of the values.
 func oneOf[T any](g *generator, values ...T) T { return values[g.IntN(len(values))] }
 
+// oneRegistered picks one of all that there are, in an order that does not depend on
+// that of their registration.
+func oneRegistered[T any](g *generator, registry *transport.Registry[T]) T {
+	entries := registry.Entries()
+	slices.SortFunc(entries, func(a, b transport.Entry[T]) int { return strings.Compare(a.Name, b.Name) })
+	return oneOf(g, entries...).New
+}
+
 // between picks a duration, evenly by magnitude.
 func (g *generator) between(low, high sim.Time) sim.Time {
 	for high > 2*low && g.chance(0.5) {
@@ -82,10 +92,13 @@ func (g *generator) fabric() topology.Builder {
 // that a switch with PFC has no excuse for dropping a packet.
 const losslessBuffer = 4 << 20
 
+// headers is more than the headers of a packet.
+const headers = 200
+
 // config picks how switches and hosts behave.
 func (g *generator) config(seed uint64) sim.Config {
 	c := sim.Config{
-		Seed: seed, MTU: oneOf(g, 256, 512, 1024, 1024, 2048, 4096), Paths: oneOf(g, 1, 2, 8, 16, 64),
+		Seed: seed, MTU: g.mtu(), Paths: oneOf(g, 1, 2, 8, 16, 64),
 		Verify: true, Wire: g.chance(0.3), Window: oneOf(g, 0, 0, 0, 8, 64),
 	}
 	c.Switch.Buffer = oneOf(g, 64<<10, 256<<10, 1<<20)
@@ -98,6 +111,8 @@ func (g *generator) config(seed uint64) sim.Config {
 		}
 	case g.chance(0.3):
 		c.Switch.QueueShift = uint(1 + g.IntN(3))
+		// What a queue may take of an empty buffer has room for two packets.
+		c.Switch.Buffer = max(c.Switch.Buffer, 2*(c.MTU+headers)<<c.Switch.QueueShift)
 	}
 	if g.chance(0.6) {
 		low := oneOf(g, 2<<10, 10<<10, 40<<10)
@@ -108,6 +123,18 @@ func (g *generator) config(seed uint64) sim.Config {
 	}
 	c.Switch.SharedSeed = g.chance(0.1)
 	return c
+}
+
+// mtu picks how much a packet carries: of MP any multiple of 4, of RC and UD the
+// standard's MTU below.
+func (g *generator) mtu() int {
+	switch {
+	case g.chance(0.5):
+		return oneOf(g, 256, 512, 1024, 1024, 2048, 4096)
+	case g.chance(0.1):
+		return transport.MinMTU + 4*g.IntN((transport.MaxMPMTU-transport.MinMTU)/4+1)
+	}
+	return transport.MinMTU + 4*g.IntN(oneOf(g, 64, 256, 1024))
 }
 
 // fault picks something that goes wrong.
@@ -158,7 +185,10 @@ func (g *generator) qp() verbs.QPOptions {
 	}
 	if g.chance(0.35) {
 		o.Type = verbs.RC
-		if g.chance(0.4) {
+		switch g.IntN(5) {
+		case 0:
+			o.RC = oneRegistered(g, &transport.RateControls)(float64(g.rate))
+		case 1:
 			o.RC = oneOf(g, transport.DCQCNAuthors(float64(g.rate)), transport.DCQCNHPCC(float64(g.rate)), transport.DCQCNHPCCPaper(float64(g.rate))).Options()
 		}
 		return o
@@ -188,11 +218,11 @@ func (g *generator) options() verbs.MPOptions {
 	}
 	o.ProbeProbability = oneOf(g, 0, 0.01, 0.5)
 	o.Alpha = oneOf[float64](g, 0, 1, 1, 4)
-	if g.chance(0.3) {
-		o.Policy = oneOf(g, transport.NewSinglePath, transport.NewRoundRobin, transport.NewRandomSpray, transport.NewPenalty, transport.NewFlowlet(50*transport.Microsecond))
+	if g.chance(0.4) {
+		o.Policy = oneRegistered(g, &transport.PathPolicies)
 	}
-	if g.chance(0.2) {
-		o.Control = oneOf(g, transport.NewFixedWindow, transport.NewDCTCP)
+	if g.chance(0.3) {
+		o.Control = oneRegistered(g, &transport.CongestionControls)
 		o.MaxWindow, o.MaxWindowBytes = max(o.InitialWindow, 64), 0
 	}
 	return o

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -27,7 +28,7 @@ func (g *generator) elaborate(s *scenario) {
 		}
 	}
 	if g.chance(0.35) {
-		s.chats = append(s.chats, g.chat(s.config.MTU))
+		s.chats = append(s.chats, g.chat(transport.StandardMTU(s.config.MTU)))
 	}
 	for i := range s.faults {
 		s.faults[i].impairment.Pauses = s.faults[i].storm == 0 && g.chance(0.15)

@@ -10,8 +10,11 @@ import (
 )
 
 const (
-	// maxEvents is far more than the longest run needs.
-	maxEvents = 500_000
+	// maxEvents is far more than the longest run needs, beside the retries while
+	// faults last: those may go on for ever, and take less than an event in
+	// faultEvent (the shortest waits for a receive are some 40 µs).
+	maxEvents  = 500_000
+	faultEvent = sim.Microsecond
 	// auditEvery is how many events pass between two looks at the books, which
 	// cost as much as a few hundred events.
 	auditEvery = 4096
@@ -100,7 +103,7 @@ func (w *world) step() {
 	if w.events%auditEvery == 0 {
 		w.audit(w.net.Audit())
 	}
-	if w.events > maxEvents {
+	if w.events > maxEvents+uint64(w.sc.heals()/faultEvent) {
 		w.fail("livelock: %d events and no end: %s", w.events, w.unfinished())
 	}
 	if limit := w.sc.deadline(); w.net.Now() > limit {

@@ -60,8 +60,8 @@ func TestUntilDoneStopsAtTheEnd(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	var wrong scenario.Errors
-	if _, err := Start(loneFlow, "fabric.mtu=1000"); !errors.As(err, &wrong) {
-		t.Errorf("MTU 1000: %v", err)
+	if _, err := Start(loneFlow, "fabric.mtu=1001"); !errors.As(err, &wrong) {
+		t.Errorf("MTU 1001: %v", err)
 	}
 	if _, err := Start([]byte("name: [")); err == nil {
 		t.Error("broken YAML was taken")
