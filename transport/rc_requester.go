@@ -62,19 +62,10 @@ func (r *requester) inFlight() int { return r.cursor.Sub(r.una) }
 // narrow halves the packets in flight because some have to be sent again. What
 // was lost to a full queue would be lost to it again; a loss that keeps step with
 // the window must fall out of step; and where the network reorders packets, each
-// gap costs all that is in flight behind it. A few packets remain, as each is a
-// chance to be acknowledged; of these few each retry sends another number, since a
-// link that loses every fifth would take the acknowledgement of four each time.
+// gap costs all that is in flight behind it. It goes down to one packet: a link that
+// loses every fifth would take the acknowledgement of four each time.
 func (r *requester) narrow() {
-	few := min(4, (r.window+1)/2)
-	switch {
-	case r.allowed > few:
-		r.allowed = max(r.allowed/2, few)
-	case r.allowed > max(1, few/2):
-		r.allowed--
-	default:
-		r.allowed = few
-	}
+	r.allowed = max(1, r.allowed/2)
 }
 
 // widen allows one packet more for each that was acknowledged: the window is
