@@ -246,6 +246,29 @@ func TestRCEveryNthLost(t *testing.T) {
 	}
 }
 
+// TestRCEveryNthOfBothDirectionsLost: the narrowest window and its acknowledgement
+// must not keep step with the loss either, or every retry would lose the same packet
+// of its flight.
+func TestRCEveryNthOfBothDirectionsLost(t *testing.T) {
+	for every := 4; every <= 16; every++ {
+		p := newRCPair(t, func(a *Attr) { a.Window = 256 })
+		n := 0
+		p.copies = func(*rcEnd, *Packet) int {
+			if n++; n%every == 0 {
+				return 0
+			}
+			return 1
+		}
+		const size = 64 * 256
+		local, remote := p.a.mem.register(7, size, allAccess), p.b.mem.register(7, size, allAccess)
+		fill(local.Bytes, 3)
+		p.a.post(SendWR{Op: OpWrite, Spans: []Span{local.span(0, size)}, RemoteAddr: remote.Base, RKey: remote.RKey})
+		p.settle()
+		p.a.wantCompletions(fmt.Sprint("one of ", every, " lost"), "1 SUCCESS")
+		wantBytes(t, "moved", remote.Bytes, local.Bytes)
+	}
+}
+
 // TestRCReorderingCostsLittle (faults, row 7): where every flight is out of order
 // a round trip brings go-back-N forward by one packet, whatever it sends; so it
 // must not send half a window for it each time.
