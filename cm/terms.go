@@ -15,7 +15,8 @@ import (
 //
 //	bytes   field
 //	0-3     "brai"
-//	4       version, 1
+//	4       version, 2: that of the multi-path headers, since who has others cannot
+//	        have such a queue pair
 //	5       flags; bit 0: the sender wants (REQ) or grants (REP) a multi-path queue pair;
 //	        bit 1 (REQ): refused with a cookie, the sender asks again with it
 //	6       path MTU that the sender wants, as its code: the largest that is not above bytes 14-15
@@ -40,7 +41,7 @@ type terms struct {
 const (
 	termsLen     = 16
 	termsMagic   = "brai"
-	termsVersion = 1
+	termsVersion = 2 // follows wire.MPVersion
 
 	flagMultiPath = 1 << 0
 	flagRetry     = 1 << 1

@@ -12,7 +12,7 @@ func TestTermsBytes(t *testing.T) {
 	room := make([]byte, programLen)
 	must(t, pack(room, []byte("mine"), &terms{multiPath: true, mtu: 5, paths: 0x0102, slots: 0x0400, window: 0x0607, payload: 0x22d8}))
 	want := append([]byte("mine"), make([]byte, 36)...)
-	want = append(want, 'b', 'r', 'a', 'i', 1, 1, 5, 4, 1, 2, 4, 0, 6, 7, 0x22, 0xd8)
+	want = append(want, 'b', 'r', 'a', 'i', 2, 1, 5, 4, 1, 2, 4, 0, 6, 7, 0x22, 0xd8)
 	if !bytes.Equal(room, want) {
 		t.Errorf("%x\nwant %x", room, want)
 	}
@@ -80,7 +80,7 @@ func TestTermsNotOurs(t *testing.T) {
 	must(t, pack(room, nil, &terms{}))
 	for name, change := range map[string]func(b []byte){
 		"magic":   func(b []byte) { b[0] = 'B' },
-		"version": func(b []byte) { b[4] = 2 },
+		"version": func(b []byte) { b[4]++ },
 		"length":  func(b []byte) { b[7] = MaxDialData + 1 },
 	} {
 		b := bytes.Clone(room)

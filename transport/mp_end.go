@@ -46,7 +46,11 @@ func (m *MP) endIfDue() bool {
 // endNow sends the refusal that ends the connection and enters the error state.
 func (m *MP) endNow() {
 	m.end.phase = phaseRefused
-	m.ack.naks[requests] = pendingNak{syndrome: m.end.why, at: m.end.at, refused: m.end.at, due: true}
+	n := pendingNak{syndrome: m.end.why, at: m.end.at, refused: m.end.at, due: true}
+	if m.paths.policy != nil { // else we may not send yet, and one path is as good as another
+		n.path = uint16(m.paths.policy.Next())
+	}
+	m.ack.naks[requests] = n
 	if m.end.why == wire.NakRemoteAccess {
 		m.raise(EventQPAccessErr, 0)
 	} else {
