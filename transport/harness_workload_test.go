@@ -27,7 +27,6 @@ type operation struct {
 	gate       *gate      // what must have completed before it is posted; nil: nothing
 	recv       *reception // a message: the receive that takes it; nil: not known yet
 	forwards   *operation // the message of another connection that it passes on; nil: none
-	ending     target     // SEND with invalidate: the memory in use whose key it ends; otherwise none
 	postedAt   Time
 }
 

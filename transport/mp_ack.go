@@ -63,6 +63,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	m.acceptAck(now)
+	m.alive.refusals = 0
 	if news || moved {
 		m.progress(now, h.stream)
 	}
@@ -277,18 +278,27 @@ func (m *MP) fatalStatus(y wire.Syndrome) Status {
 // failAt ends the connection because the peer refused the request at s. A
 // refusal is believed only for something that is outstanding. The peer may refuse
 // a READ whose response has arrived, if the acknowledgement of it was lost and the
-// key has ended since: it is acknowledged again.
+// key has ended since: it is acknowledged again. If the peer says nothing else any
+// more, it has ended the connection before that could reach it.
 func (m *MP) failAt(s seq, status Status, path Path) {
 	o := &m.out[requests]
 	switch {
 	case s >= o.una && s < o.nxt || m.awaitsResponseAt(s):
 		m.fail(status)
 	case status == RemAccessErr && m.req.responded > 0:
+		if m.alive.refusals++; m.alive.refusals >= maxRefusals {
+			m.fail(status)
+			return
+		}
 		m.ack.repeat(responses, m.in[responses].nxt-1, path)
 	default:
 		m.count.Stale++
 	}
 }
+
+// maxRefusals is how often the peer may refuse what is complete and say nothing
+// else: more often than one that still has doubts would.
+const maxRefusals = patienceWithResponses + 3
 
 // handleProbe acknowledges a probe by the path that it came by.
 func (m *MP) handleProbe(now Time, p *Packet) Verdict {
@@ -297,6 +307,7 @@ func (m *MP) handleProbe(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	m.receivedFromPeer(now)
+	m.alive.refusals = 0
 	if !m.ack.oweProbe(p) {
 		return Drop
 	}
@@ -311,6 +322,7 @@ func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	m.receivedFromPeer(now)
+	m.alive.refusals = 0
 	m.armAlive(now)
 	path := Path(p.Ack.Path)
 	if m.paths.probeAcked(now, path, p.Ack.SentAt) {

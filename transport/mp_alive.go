@@ -11,6 +11,7 @@ type liveness struct {
 	receivedAt  Time  // something valid of the peer arrived
 	asked       uint8 // questions since then
 	due         bool  // a question is to be sent
+	refusals    uint8 // of what was complete, since anything else arrived
 	established bool
 }
 

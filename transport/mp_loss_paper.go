@@ -19,6 +19,7 @@ func (r *paperRecovery) inFlight() int {
 func (r *paperRecovery) sent(id streamID, s seq, _ Path, now Time, again bool) {
 	r.streams[id].sent(s, now, again)
 }
+
 func (r *paperRecovery) acked(id streamID, s seq, _ Path, _ bool) bool {
 	return r.streams[id].acked(s)
 }

@@ -31,6 +31,7 @@ func (m *MP) handleData(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	m.receivedFromPeer(now)
+	m.alive.refusals = 0
 	id := streamOf(p.Opcode.Base())
 	if id == requests && m.end.phase != phaseOpen {
 		return Drop

@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/braid-rdma/braid/wire"
+
 // Timers of an MP queue pair.
 type mpTimer uint8
 
@@ -168,6 +170,10 @@ func (m *MP) timedOut(now Time, id streamID) {
 		return
 	}
 	if id == responses {
+		if m.resp.doubted && m.end.phase == phaseOpen && o.retries >= patienceWithResponses {
+			// The peer had it not, and has ended; or it cannot be reached.
+			m.endWith(wire.NakRemoteAccess, o.find(o.una).request)
+		}
 		if m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {
 			m.endNow()
 			return

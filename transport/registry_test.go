@@ -69,8 +69,12 @@ func TestRegistryIsOpen(t *testing.T) {
 		t.Error("a copy shares the entries")
 	}
 	for _, e := range []Entry[NewPathPolicy]{
-		{"mine2", "the same but for a hyphen", NewSinglePath}, {"", "no name", NewSinglePath}, {"-", "no letter", NewSinglePath},
-		{"a b", "a space", NewSinglePath}, {"Upper", "a capital", NewSinglePath}, {"silent", "", NewSinglePath},
+		{"mine2", "the same but for a hyphen", NewSinglePath},
+		{"", "no name", NewSinglePath},
+		{"-", "no letter", NewSinglePath},
+		{"a b", "a space", NewSinglePath},
+		{"Upper", "a capital", NewSinglePath},
+		{"silent", "", NewSinglePath},
 	} {
 		if !panics(func() { r.Register(e) }) {
 			t.Errorf("%q was registered", e.Name)

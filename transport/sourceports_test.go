@@ -15,11 +15,11 @@ func TestMPProbesNewSourcePorts(t *testing.T) {
 	q := newMPTestWith(t, o, attr)
 	q.mp.paths.sources.total = ports
 	q.write(400)
-	sent := q.wantSent("a window of one", 0)
+	q.wantSent("a window of one", 0)
 	tried := map[uint16]bool{}
 	for n := range 399 {
 		q.ack(n)
-		sent = q.wantSent("one per RTT", n+1)
+		sent := q.wantSent("one per RTT", n+1)
 		if got, want := sent[0].Source, q.mp.paths.sources.of(sent[0].Path); got != want {
 			t.Fatalf("path %d sent from source port %d, has %d", sent[0].Path, got, want)
 		}

@@ -107,6 +107,15 @@ type ConnOptions struct {
 // packets a second. A connection that is used pays nothing.
 const DefaultKeepalive = 10 * time.Second
 
+// defaultAckTimeout is 67 ms. MP retransmits by its own estimate of the round trip;
+// there the timeout decides only when to give up, which is after eight times 537 ms.
+func defaultAckTimeout(kind QPType) time.Duration {
+	if kind == MP {
+		return AckTimeoutOf(17)
+	}
+	return AckTimeoutOf(14)
+}
+
 // None asks for zero in a field whose zero stands for a default.
 const None = -1
 
@@ -115,7 +124,7 @@ func (c ConnOptions) withDefaults(info *EngineInfo, kind QPType) ConnOptions {
 	orDefault(&c.Paths, info.Paths)
 	orDefault(&c.Reads, transport.MaxReads)
 	orDefault(&c.ReadsServed, transport.MaxReads)
-	orDefault(&c.AckTimeout, AckTimeoutOf(14))
+	orDefault(&c.AckTimeout, defaultAckTimeout(kind))
 	orDefault(&c.RetryCount, 7)
 	orDefault(&c.RNRRetry, transport.InfiniteRNRRetry)
 	orDefault(&c.MinRNRTimer, RNRTimerOf(12))
@@ -188,11 +197,6 @@ func (o QPOptions) withDefaults(info *EngineInfo) QPOptions {
 		policy, control := o.MP.Policy, o.MP.Control
 		o.MP = WireOptions()
 		o.MP.Policy, o.MP.Control = policy, control
-	}
-	if o.Type == MP {
-		// It retransmits by its own estimate of the round trip; the timeout decides
-		// only when to give up, which is after eight times this: 4.3 s.
-		orDefault(&o.Conn.AckTimeout, AckTimeoutOf(17))
 	}
 	o.Conn = o.Conn.withDefaults(info, o.Type)
 	if o.Type != MP {

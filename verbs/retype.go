@@ -26,13 +26,15 @@ func (q *QP) Retype(kind QPType) error {
 	}
 	o, d := q.options, q.device
 	o.Type, o.Conn.Paths = kind, 1
-	switch {
-	case kind == MP:
+	if o.Conn.AckTimeout == defaultAckTimeout(q.kind) {
+		o.Conn.AckTimeout = defaultAckTimeout(kind)
+	}
+	if kind == MP {
 		o.Conn.Paths = d.info.Paths
 		if o.Conn.MTU == d.info.MTU { // the largest of RC: MP may have larger ones
 			o.Conn.MTU = d.info.MTUOf(MP)
 		}
-	default:
+	} else {
 		o.Conn.MTU = transport.StandardMTU(o.Conn.MTU)
 	}
 	t, err := newTransport(kind, o.config(q.pd, q.number))

@@ -34,6 +34,9 @@ func TestRetype(t *testing.T) {
 		after = qa.Params()
 		must(t, qb.Connect(after))
 		must(t, qa.Connect(qb.Params()))
+		if got, want := qa.Query().Attr.Timeout, qb.Query().Attr.Timeout; got != want {
+			t.Errorf("ACK timeout code %d, want the default of %v, %d", got, test.to, want)
+		}
 		mr, err := b.pd.AllocMemory(64, verbs.LocalWrite|verbs.RemoteWrite)
 		must(t, err)
 		must(t, qa.PostSend(&verbs.SendWR{

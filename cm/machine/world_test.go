@@ -68,8 +68,10 @@ func (f *flights) Pop() any {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 99)), now: 1, ends: map[netip.Addr]*player{},
-		longestTrip: 40 * Millisecond, longestThought: 300 * Millisecond}
+	w := &world{
+		t: t, r: rand.New(rand.NewPCG(seed, 99)), now: 1, ends: map[netip.Addr]*player{},
+		longestTrip: 40 * Millisecond, longestThought: 300 * Millisecond,
+	}
 	for i, p := range []**player{&w.a, &w.b} {
 		cfg := Config{GUID: uint64(i), Rand: rand.New(rand.NewPCG(seed, uint64(i))), SupportsRetry: isBraid}
 		*p = &player{
