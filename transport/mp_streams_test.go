@@ -130,12 +130,13 @@ func TestMPLocalProtectionErrorIsItsOwn(t *testing.T) {
 		q.nak(wire.NakPSNSequence, 2, 3) // the second is to go again
 		q.wantDone("none yet")
 		q.acks(0, 1)
-		q.advanceToTimer()
-		var got []Completion
-		for len(got) < 3 && q.mp.State() == RTS {
+		for q.mp.State() == RTS {
 			q.advanceToTimer()
 		}
-		got = q.completions()
+		if at := q.mp.Timeout(); at != Never {
+			t.Errorf("a timer is armed for %v in the error state", at)
+		}
+		got := q.completions()
 		if len(got) != 3 || got[0].ID != first || got[0].Status != Success || got[1].ID != second || got[1].Status != LocProtErr || got[2].ID != third || got[2].Status != WRFlushErr {
 			t.Fatalf("sent before %v: %+v", sentBefore, got)
 		}

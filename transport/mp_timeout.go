@@ -102,7 +102,7 @@ func (m *MP) earlyAge() Time {
 // were new data, if it is old enough.
 func (m *MP) sendEarly(now Time, id streamID, p *Packet) bool {
 	o := &m.out[id]
-	if o.early >= maxEarly || !m.mayTransmit(id) {
+	if !o.outstanding() || o.early >= maxEarly || !m.mayTransmit(id) {
 		return false
 	}
 	s, sentAt, ok := m.loss.oldest(id)
