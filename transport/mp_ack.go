@@ -287,7 +287,7 @@ func (m *MP) failAt(s seq, status Status, path Path) {
 		m.fail(status)
 	case status == RemAccessErr && m.req.responded > 0:
 		if m.alive.refusals++; m.alive.refusals >= maxRefusals {
-			m.fail(status)
+			m.fail(RetryExcErr) // none of what is outstanding was refused
 			return
 		}
 		m.ack.repeat(responses, m.in[responses].nxt-1, path)

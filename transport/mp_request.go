@@ -26,9 +26,17 @@ type mpResponses struct {
 	doubted    bool             // the peer was told that a response cannot be sent again; it may have it
 }
 
-// received notes that the peer has taken packet s.
+// received notes that the peer has taken packet s. A later one than that which
+// found no receive says nothing: WRITEs and READs need none.
 func (r *mpRequests) received(s seq) {
-	if s+1 >= r.rnrLimit {
+	if s+1 == r.rnrLimit {
+		r.rnrLimit = 0
+	}
+}
+
+// advanced notes that the peer has taken everything before `to`.
+func (r *mpRequests) advanced(to seq) {
+	if to >= r.rnrLimit {
 		r.rnrLimit = 0
 	}
 }
@@ -141,7 +149,7 @@ func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
 	}
 	if id == requests {
 		m.req.rnrRetries = 0
-		m.req.received(to - 1)
+		m.req.advanced(to)
 		m.retire()
 	}
 	return true

@@ -183,6 +183,9 @@ func (q *RC) handleRNR(now Time, psn wire.PSN, code uint8) {
 	// loss, end in a retry error.
 	r.retries, r.wentBack = 0, false
 	q.goBack()
+	// Only the request that found no receive goes again: a window behind it, sent
+	// with each wait, could be more than the network carries.
+	r.allowed = 1
 	q.timers.arm(rcRNRTimer, now+Time(wire.RNRTimerNanos(code)))
 }
 
