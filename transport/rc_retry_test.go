@@ -80,7 +80,7 @@ func TestRCRNRCountIsExact(t *testing.T) {
 			s.HandleTimeout(s.now)
 			s.wantSent("not a nanosecond early")
 			s.advanceToTimer()
-			s.wantSent("again", "SEND_ONLY 0?", "WRITE_ONLY 1?")
+			s.wantSent("again, alone", "SEND_ONLY 0?")
 		}
 		s.wantState("still trying", RTS)
 		if count == InfiniteRNRRetry {
