@@ -69,7 +69,7 @@ func (m *MP) endNow() {
 // the response, and acknowledges that again (failAt).
 func (m *MP) refuseResponse(r *outMessage, again bool) {
 	if again {
-		m.resp.doubted = true
+		m.resp.doubted, m.resp.held = true, true
 		m.ack.naks[requests] = pendingNak{syndrome: wire.NakRemoteAccess, at: r.request, refused: r.request, due: true}
 		return
 	}

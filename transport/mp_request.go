@@ -24,6 +24,7 @@ type mpResponses struct {
 	waiting    fifo[outMessage] // to begin
 	unfinished int              // those and the ones that have begun and are not acknowledged
 	doubted    bool             // the peer was told that a response cannot be sent again; it may have it
+	held       bool             // and is given until the next timeout to say so
 }
 
 // received notes that the peer has taken packet s. A later one than that which

@@ -29,7 +29,7 @@ func (m *MP) pollData(now Time, p *Packet) bool {
 // when the peer had no receive; responses never do that.
 func (m *MP) mayTransmit(id streamID) bool {
 	if id == responses {
-		return !m.resp.doubted
+		return !m.resp.held
 	}
 	return !m.timers.armed(timerRNR)
 }

@@ -72,7 +72,7 @@ func (m *MP) progress(now Time, id streamID) {
 	o := &m.out[id]
 	o.early = 0
 	if id == responses {
-		m.resp.doubted = false
+		m.resp.doubted, m.resp.held = false, false
 	}
 	m.timers.disarm(timerEarly.of(id))
 	if !o.outstanding() {
@@ -178,7 +178,7 @@ func (m *MP) timedOut(now Time, id streamID) {
 			m.endNow()
 			return
 		}
-		m.resp.doubted = false
+		m.resp.held = false
 	}
 	m.count.LocalAckTimeoutErr++
 	m.traceTimeout(now, o.una.psn(), m.loss.inFlight())
