@@ -40,6 +40,7 @@ func TestFault51FilesExhausted(t *testing.T) {
 	a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: verbs.MP}, streamMemory(4096, 8))
 	s := newStream(a, b, 4096, 8)
 	s.run(10)
+	openSourcePorts(a, b)
 	before := openFiles()
 	var limit unix.Rlimit
 	noError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
@@ -58,6 +59,19 @@ func TestFault51FilesExhausted(t *testing.T) {
 	s.run(10)
 	if now := openFiles(); now != before {
 		t.Errorf("%d files were left open", now-before)
+	}
+}
+
+// openSourcePorts opens the sockets of all source ports, which wait for their first
+// packet otherwise, so that open files can be compared.
+func openSourcePorts(ends ...*end) {
+	for _, x := range ends {
+		e := engineOf(x.dev)
+		e.Lock()
+		for i := range e.pool.sockets {
+			e.pool.socket(i)
+		}
+		e.Unlock()
 	}
 }
 
@@ -80,6 +94,7 @@ func TestFault54CreateAndDestroy(t *testing.T) {
 	noError(t, err)
 	y.cq, err = b.dev.CreateCQ(1 << 10)
 	noError(t, err)
+	openSourcePorts(a, b)
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	var out [64]verbs.Completion
 	for i := range rounds {
