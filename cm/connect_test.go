@@ -90,9 +90,10 @@ func TestPrepare(t *testing.T) {
 		o.Prepare = func(q *verbs.QP) error {
 			return q.PostRecv(&verbs.RecvWR{ID: 9, SGEs: []verbs.SGE{{MR: b.mr, Length: 100}}})
 		}
-		b.accepting(l, o)
+		first := b.accepting(l, o)
 		c, err := a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, ""))
 		must(t, err)
+		must(t, (<-first).err) // an Accept that still waits would grant the next request too
 		must(t, c.QP().PostSend(&verbs.SendWR{Op: verbs.OpSend, Inline: []byte("first")}))
 		var got [1]verbs.Completion
 		if _, err := b.cq.Wait(testContext(t), got[:]); err != nil || got[0].WRID != 9 || got[0].Err() != nil {

@@ -92,7 +92,8 @@ func (h *host) receivesAtOnce() int {
 
 // checkTurns checks a packet that leaves: long responses let short requests in
 // between. Where packets are lost, or thought to be, what is sent again goes first
-// and windows are narrow.
+// and windows are narrow; and a SEND that runs ahead may find no receive in a shared
+// queue, of which half is left to others.
 func (h *host) checkTurns(p *Packet) {
 	if !h.w.sc.draws[drawBeside] || h.w.sc.only[h.index] != OpSend {
 		return
@@ -107,7 +108,7 @@ func (h *host) checkTurns(p *Packet) {
 			f.begun++ // each is one packet; a keepalive, which is none, has a PSN too
 			f.next = at + 1
 		}
-	case h.work.posted == f.begun || h.qp.State() != RTS || h.w.lossy() || h.qp.Counters().Retransmitted > 0:
+	case h.work.posted == f.begun || h.qp.State() != RTS || h.w.lossy() || h.qp.Counters().Retransmitted > 0 || h.qp.Counters().RNRNaksReceived > 0:
 		f.waited = 0
 	case op.IsReadResponse():
 		if f.waited++; f.waited > maxWait {
