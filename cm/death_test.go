@@ -49,6 +49,7 @@ func TestWrongKeyEndsConn(t *testing.T) {
 			Op: verbs.OpWrite, Inline: []byte("x"), RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey() + 1,
 		}))
 		wantFailure(t, ca, verbs.EventQPFatal, verbs.ErrRemoteAccess)
+		<-cb.Done() // before its error is there to be named
 		wantFailure(t, cb, verbs.EventQPAccessErr, cb.Err())
 		var done [1]verbs.Completion
 		if _, err := a.cq.Wait(testContext(t), done[:]); err != nil || !errors.Is(done[0].Err(), verbs.ErrRemoteAccess) {
