@@ -14,6 +14,7 @@ type pathSet struct {
 	clocked   Clocked // the policy, if it wants to know the time
 	table     pathTable
 	sources   sourcePorts
+	size      int  // smoothed payload of a packet, in eighths of a byte
 	probeRoll Time // next chance to probe a new path
 	probeNew  bool // the next packet tries a random path
 	probeDue  bool // retired paths are to be probed
@@ -75,7 +76,7 @@ func (s *pathSet) use(p PathPolicy, observeLoad bool) {
 	s.policy = p
 	s.clocked, _ = p.(Clocked)
 	if o, ok := p.(LoadObserver); ok && observeLoad {
-		o.ObserveLoad(s.inFlightOn)
+		o.ObserveLoad(s)
 	}
 	for i := range Path(s.table.len()) {
 		if s.table.look(i).Retired {
@@ -84,7 +85,11 @@ func (s *pathSet) use(p PathPolicy, observeLoad bool) {
 	}
 }
 
-func (s *pathSet) inFlightOn(p Path) int { return s.table.look(p).inFlight() }
+// InFlight implements Load.
+func (s *pathSet) InFlight(p Path) int { return s.table.look(p).inFlight() }
+
+// PacketSize implements Load.
+func (s *pathSet) PacketSize() int { return s.size / 8 }
 
 // has says whether there is such a path.
 func (s *pathSet) has(p uint16) bool { return int(p) < s.table.len() }
@@ -98,10 +103,14 @@ func (s *pathSet) counters() []PathCounters {
 	return c
 }
 
-// next returns the path of the next packet. It asks the policy, unless it is
+// next returns the path of the next packet, of some bytes of payload. It asks the policy, unless it is
 // time to probe: once per round trip, with probability p, a packet goes to a
 // random virtual path (§3.5).
-func (s *pathSet) next(now Time, r *rand.Rand) (p Path, probe bool) {
+func (s *pathSet) next(now Time, bytes int, r *rand.Rand) (p Path, probe bool) {
+	if s.size == 0 {
+		s.size = 8 * bytes
+	}
+	s.size += bytes - s.size/8
 	if s.clocked != nil {
 		s.clocked.At(now)
 	}
@@ -285,7 +294,7 @@ func (s *pathSet) probeAcked(now Time, p Path, stamp uint32) bool {
 // otherwise be chosen for the same packets until the retries are used up.
 func (s *pathSet) blameSilence(knowsLoad bool) {
 	for p := range Path(s.table.len()) {
-		if !knowsLoad || s.inFlightOn(p) > 0 {
+		if !knowsLoad || s.InFlight(p) > 0 {
 			s.policy.Feedback(p, TimedOut, 0)
 		}
 	}

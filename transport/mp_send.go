@@ -167,9 +167,9 @@ func (m *MP) rollProbe(now Time) {
 	m.paths.probeNew = m.cfg.Rand.Float64() < m.opt.ProbeProbability
 }
 
-// nextPath is the path of the next packet.
-func (m *MP) nextPath(now Time) Path {
-	p, probe := m.paths.next(now, m.cfg.Rand)
+// nextPath is the path of the next packet, of some bytes of payload.
+func (m *MP) nextPath(now Time, bytes int) Path {
+	p, probe := m.paths.next(now, bytes, m.cfg.Rand)
 	if probe {
 		m.count.Probes++
 		m.tracePath(now, TraceProbed, p)
@@ -206,7 +206,7 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 		}
 		m.buildRequest(w, msg, offset, p)
 	}
-	path := m.nextPath(now)
+	path := m.nextPath(now, p.Length)
 	p.Path = path
 	p.MP = wire.MPData{ReTx: again, Sync: msg.sync, Path: uint16(path), MSN: msg.msn, Offset: offset, SentAt: now.stamp()}
 	p.Pad = uint8(-p.Length & 3)

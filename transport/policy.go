@@ -30,11 +30,19 @@ type PathPolicy interface {
 	SetUsable(p Path, usable bool)
 }
 
-// LoadObserver is a policy that also wants to know how many packets each path
-// has in flight. It is told how to ask when it is installed; only connections
-// with selective retransmission know.
+// LoadObserver is a policy that also wants to know what each path carries. It is
+// told whom to ask when it is installed; only connections with selective
+// retransmission know.
 type LoadObserver interface {
-	ObserveLoad(inFlight func(Path) int)
+	ObserveLoad(Load)
+}
+
+// Load is what the paths of a connection carry.
+type Load interface {
+	// InFlight returns the packets that a path has in the network.
+	InFlight(p Path) int
+	// PacketSize returns the bytes of payload that a packet has of late.
+	PacketSize() int
 }
 
 // Clocked is a policy that also wants to know the time: it is told when a

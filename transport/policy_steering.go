@@ -8,7 +8,7 @@ package transport
 // lossy lately is left to ACK clocking alone.
 type steering struct {
 	on       bool
-	inFlight func(Path) int
+	load     Load
 	trouble  []uint16 // by path: good packets still to be seen before it is trusted
 	waited   int      // clocked packets since load was last compared
 	interval int      // of them between two comparisons
@@ -18,10 +18,18 @@ type steering struct {
 // trustAfter is how many good packets in a row forgive a mark or a loss.
 const trustAfter = 256
 
-// ObserveLoad lets the policy see the load of paths.
-func (a *ackClock) ObserveLoad(inFlight func(Path) int) { a.steer.inFlight = inFlight }
+// grainBytes is the payload that is not worth more than one path. Each path costs
+// a send, a receive and an acknowledgement of its own; below some packets of
+// an ordinary size that is more than the packets themselves.
+const grainBytes = 2048
 
-func (s *steering) active() bool { return s.on && s.inFlight != nil }
+// ObserveLoad lets the policy see the load of paths.
+func (a *ackClock) ObserveLoad(l Load) { a.steer.load = l }
+
+func (s *steering) active() bool { return s.on && s.load != nil }
+
+// grain is grainBytes in packets.
+func (s *steering) grain() int { return grainBytes / max(1, s.load.PacketSize()) }
 
 // note takes what became of a packet.
 func (s *steering) note(p Path, sig Signal) {
@@ -52,7 +60,7 @@ const idleTrust = 4 * trustAfter
 // forgiveIdle gives paths that carry nothing a chance: they can not earn trust.
 func (s *steering) forgiveIdle() {
 	for p := range s.trouble {
-		if s.inFlight(Path(p)) == 0 {
+		if s.load.InFlight(Path(p)) == 0 {
 			s.trouble[p] = 0
 		}
 	}
@@ -71,7 +79,7 @@ func (s *steering) idlest(a *ackClock) (Path, bool) {
 		if !a.usable.has(q) || s.trouble[q] > 0 {
 			continue
 		}
-		if load := s.inFlight(q); !found || load < least {
+		if load := s.load.InFlight(q); !found || load < least {
 			best, least, found = q, load, true
 		}
 	}
@@ -81,14 +89,15 @@ func (s *steering) idlest(a *ackClock) (Path, bool) {
 // run is how many packets in a row should take a path that no acknowledgement
 // names: an eighth of what is in flight, so that runs are long where the window
 // is large. Where all paths are well it is at least one segmented send of the
-// largest packets; where some are not, a bad choice must not take the whole window.
+// largest packets, and of small ones a grain; where some are not, a bad choice
+// must not take the whole window.
 func (s *steering) run(a *ackClock) int {
 	if !s.active() {
 		return a.run
 	}
-	total, least := 0, shortRun
+	total, least := 0, max(shortRun, s.grain())
 	for p, trouble := range s.trouble {
-		total += s.inFlight(Path(p))
+		total += s.load.InFlight(Path(p))
 		if trouble > 0 {
 			least = 1
 		}
@@ -100,13 +109,19 @@ func (s *steering) run(a *ackClock) int {
 const shortRun = 15
 
 // away returns the path that should have the next packets instead of p, and
-// how many, if p has more than twice its load. It looks once in two runs, so
-// that a third of what is clocked changes its path at most, and runs stay whole.
+// how many, if p has more than twice its load and more than a grain. It looks
+// once in two runs, so that a third of what is clocked changes its path at most,
+// and runs stay whole.
 func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {
 	if !s.active() {
 		return 0, 0
 	}
 	if s.waited++; s.waited < s.interval {
+		return 0, 0
+	}
+	busy := s.load.InFlight(p)
+	if busy <= s.grain() {
+		s.waited = 0
 		return 0, 0
 	}
 	run := s.run(a)
@@ -115,7 +130,7 @@ func (s *steering) away(p Path, a *ackClock) (q Path, packets int) {
 	if !ok || q == p {
 		return 0, 0
 	}
-	busy, idle := s.inFlight(p), s.inFlight(q)
+	idle := s.load.InFlight(q)
 	if busy <= 2*idle+1 {
 		return 0, 0
 	}

@@ -12,9 +12,18 @@ func steered(paths, run int, loads map[Path]int) *ackClock {
 	o := PaperOptions()
 	o.Run, o.Rebalance = run, true
 	a := NewAckClock(paths, &o, rand.New(rand.NewPCG(5, 6))).(*ackClock)
-	a.ObserveLoad(func(p Path) int { return loads[p] })
+	a.ObserveLoad(fixedLoad{loads, 1024})
 	return a
 }
+
+// fixedLoad is the load of paths and the size of packets.
+type fixedLoad struct {
+	packets map[Path]int
+	size    int
+}
+
+func (l fixedLoad) InFlight(p Path) int { return l.packets[p] }
+func (l fixedLoad) PacketSize() int     { return l.size }
 
 // clockedTo releases n packets by acknowledgements of one path and counts where they go.
 func clockedTo(a *ackClock, path Path, n int) map[Path]int {
@@ -139,5 +148,17 @@ func TestPaperClockIsNotSteered(t *testing.T) {
 	}
 	if PaperOptions().Rebalance {
 		t.Error("the paper does not rebalance")
+	}
+}
+
+// A few small packets stay on one path: spreading them would cost more sends and
+// acknowledgements than it has bytes to spread.
+func TestSteeringKeepsSmallPacketsTogether(t *testing.T) {
+	for _, c := range []struct{ size, stay int }{{64, 800}, {1024, 500}, {0, 800}} {
+		a := steered(2, 8, map[Path]int{0: 16, 1: 0})
+		a.ObserveLoad(fixedLoad{map[Path]int{0: 16, 1: 0}, c.size})
+		if uses := clockedTo(a, 0, 800); uses[0] < c.stay || c.size == 1024 && uses[1] == 0 {
+			t.Errorf("packets of %d bytes: %v by path", c.size, uses)
+		}
 	}
 }

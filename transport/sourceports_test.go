@@ -51,7 +51,7 @@ func TestMPProbeMovesIdlePathsOnly(t *testing.T) {
 		var before [paths]int
 		var held [paths]uint16
 		for p := range Path(paths) {
-			before[p], held[p] = q.mp.paths.inFlightOn(p), q.mp.paths.sources.of(p)
+			before[p], held[p] = q.mp.paths.InFlight(p), q.mp.paths.sources.of(p)
 		}
 		q.ack(n)
 		q.drain()
