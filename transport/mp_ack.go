@@ -240,7 +240,7 @@ func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
 	}
 	m.count.NaksReceived++
 	if fatal != Success {
-		m.failAt(at, fatal, h.path)
+		m.failAt(now, at, fatal, h.path)
 		return Done
 	}
 	m.afterAck(now, h.path)
@@ -280,13 +280,13 @@ func (m *MP) fatalStatus(y wire.Syndrome) Status {
 // a READ whose response has arrived, if the acknowledgement of it was lost and the
 // key has ended since: it is acknowledged again. If the peer says nothing else any
 // more, it has ended the connection before that could reach it.
-func (m *MP) failAt(s seq, status Status, path Path) {
+func (m *MP) failAt(now Time, s seq, status Status, path Path) {
 	o := &m.out[requests]
 	switch {
 	case s >= o.una && s < o.nxt || m.awaitsResponseAt(s):
 		m.fail(status)
 	case status == RemAccessErr && m.req.responded > 0:
-		if m.alive.refusals++; m.alive.refusals >= maxRefusals {
+		if m.alive.refused(now, m.rtt.smoothed()) >= maxRefusals {
 			m.fail(RetryExcErr) // none of what is outstanding was refused
 			return
 		}

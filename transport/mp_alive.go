@@ -12,6 +12,7 @@ type liveness struct {
 	asked       uint8 // questions since then
 	due         bool  // a question is to be sent
 	refusals    uint8 // of what was complete, since anything else arrived
+	refusedAt   Time  // when the last of them was counted
 	established bool
 }
 
@@ -21,6 +22,17 @@ func (l *liveness) received(now Time) bool {
 	first := !l.established
 	l.established = true
 	return first
+}
+
+// refused counts a refusal of what is complete, and returns their number. A peer
+// in doubt sends one for each acknowledgement that tells it nothing new, so those
+// of one round trip count once.
+func (l *liveness) refused(now, rtt Time) uint8 {
+	if l.refusals == 0 || now-l.refusedAt >= rtt {
+		l.refusals++
+		l.refusedAt = now
+	}
+	return l.refusals
 }
 
 // takeQuestion says whether a question is to be sent now.

@@ -108,6 +108,35 @@ func TestMPStaleRefusalIsIgnored(t *testing.T) {
 	}
 }
 
+// A peer that cannot send a response again refuses the READ, for each
+// acknowledgement that comes meanwhile. If the response is here it is told so. Only
+// when round trips pass without another word has it ended the connection.
+func TestMPRefusalsOfWhatIsComplete(t *testing.T) {
+	q := quiet(t, func(*MPOptions, *Attr) {})
+	q.read(0, 100)
+	q.wantSent("request", 0)
+	q.ack(0)
+	q.arrive(q.peerReadResponse(0, 0, pattern(1, 100))...)
+	if got := q.completions(); len(got) != 1 || got[0].Status != Success {
+		t.Fatalf("the READ completed by %+v", got)
+	}
+	for range 10 * maxRefusals {
+		q.nak(wire.NakRemoteAccess, 0, 0)
+	}
+	if q.mp.State() != RTS {
+		t.Fatal("the refusals of one round trip ended the connection")
+	}
+	q.forget()
+	trips := 0
+	for ; q.mp.State() == RTS && trips < 100; trips++ {
+		q.advance(q.mp.rtt.smoothed())
+		q.nak(wire.NakRemoteAccess, 0, 0)
+	}
+	if trips != maxRefusals-1 {
+		t.Errorf("it ended after %d round trips, want %d", trips, maxRefusals-1)
+	}
+}
+
 // badRequest is a request that must be refused, with its syndrome.
 type badRequest struct {
 	packet peerPacket

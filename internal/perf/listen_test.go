@@ -50,7 +50,7 @@ func TestEveryListenedAddressServes(t *testing.T) {
 	})
 	for _, at := range b.server.Listener.Addrs() {
 		b.client.Close()
-		b.client = &Client{Address: at.String(), Open: b.client.Open}
+		b.client = &Client{Address: at.String(), Open: b.client.Open, routes: virtual}
 		if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10, Verify: true}); err != nil {
 			t.Errorf("%v: %v", at, err)
 		}

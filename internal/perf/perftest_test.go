@@ -25,7 +25,7 @@ func newPerftestBench(t *testing.T, spec *Spec) (*Client, <-chan error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
-	client := &Client{Address: listener.Addr().String(), Open: open}
+	client := &Client{Address: listener.Addr().String(), Open: open, routes: virtual}
 	t.Cleanup(func() {
 		cancel()
 		client.Close()
