@@ -16,7 +16,7 @@ type flow struct {
 	size     int64 // of a message
 	region   [2]*verbs.MR
 	remote   uint64 // address at the receiver
-	rkey     uint32
+	rkey     verbs.RKey
 
 	posted   int64 // bytes
 	acked    int64

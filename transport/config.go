@@ -42,7 +42,7 @@ type Attr struct {
 	RNRRetry     uint8 // 0..7; 7: for ever
 	MinRNRTimer  uint8 // code of the wait that we ask of a peer without receives
 	Window       int   // RC: packets in flight at most (what the peer's receiver can take); 0: default
-	QKey         uint32
+	QKey         wire.QKey
 	Paths        int // MP: virtual paths to use
 	TrackedSlots int // MP: the peer's L
 	// Keepalive is the silence after which a connected peer is asked whether it

@@ -205,8 +205,8 @@ var plantedBugs = []*plantedBug{
 	{
 		name: "a message completes the receive of another", mp: true, shared: true,
 		complete: func(c *canary, got *Completion) bool {
-			if got.Op >= OpRecv && int(got.ID|1) < c.h.work.recvPosted {
-				got.ID ^= 1
+			if got.Op >= OpRecv && int(got.WRID|1) < c.h.work.recvPosted {
+				got.WRID ^= 1
 			}
 			return true
 		},

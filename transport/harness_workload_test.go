@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // operation is one send request of a host and what is known about it.
@@ -21,7 +23,7 @@ type operation struct {
 	swapAdd    uint64
 	original   uint64 // atomics: the value that must come back
 	imm        uint32
-	key        uint32     // SEND with invalidate
+	key        wire.RKey  // SEND with invalidate
 	placed     int        // bytes that reached their place
 	wrong      bool       // names a key that does not exist
 	gate       *gate      // what must have completed before it is posted; nil: nothing
@@ -61,7 +63,7 @@ func (l *workload) describe() string {
 const atomicCells = 4
 
 // plan decides the operations of a host and lays out the memory they touch.
-func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalidated func() uint32) (messages []*operation) {
+func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalidated func() wire.RKey) (messages []*operation) {
 	cells := [atomicCells]uint64{}
 	var written []*operation
 	for i := range sc.ops[l.h.index] {

@@ -64,16 +64,16 @@ func (c *client) next() {
 // report takes the completions of the client's queue pair.
 func (c *client) report(got *Completion) {
 	if got.Status != Success {
-		c.w.fail("%s: %v %d failed: %v", c.near.name, got.Op, got.ID, got.Status)
+		c.w.fail("%s: %v %d failed: %v", c.near.name, got.Op, got.WRID, got.Status)
 	}
 	if got.Op == OpRecv {
-		if int(got.ID) != c.replied {
-			c.w.fail("%s: reply %d, expected %d", c.near.name, got.ID, c.replied)
+		if int(got.WRID) != c.replied {
+			c.w.fail("%s: reply %d, expected %d", c.near.name, got.WRID, c.replied)
 		}
 		c.replied++
 	} else {
-		if int(got.ID) != c.completed {
-			c.w.fail("%s: request %d completes, expected %d", c.near.name, got.ID, c.completed)
+		if int(got.WRID) != c.completed {
+			c.w.fail("%s: request %d completes, expected %d", c.near.name, got.WRID, c.completed)
 		}
 		c.completed++
 		c.checkEffect(got)
@@ -91,15 +91,15 @@ func (c *client) checkEffect(got *Completion) {
 	switch got.Op {
 	case OpSend:
 		if c.arrived <= c.rounds {
-			c.w.fail("%s: SEND %d completed before it arrived", c.near.name, got.ID)
+			c.w.fail("%s: SEND %d completed before it arrived", c.near.name, got.WRID)
 		}
 	case OpWrite:
 		if !bytes.Equal(c.window.Bytes, want) {
-			c.w.fail("%s: WRITE %d left other bytes", c.near.name, got.ID)
+			c.w.fail("%s: WRITE %d left other bytes", c.near.name, got.WRID)
 		}
 	case OpRead:
 		if !bytes.Equal(c.local.Bytes[:clientWrite], want) {
-			c.w.fail("%s: READ %d brought other bytes", c.near.name, got.ID)
+			c.w.fail("%s: READ %d brought other bytes", c.near.name, got.WRID)
 		}
 	case OpFetchAdd:
 		if n := nativeUint64(c.local.Bytes[clientWrite:]); n != uint64(c.rounds) {

@@ -167,7 +167,7 @@ func (w *hostileWorld) addLiar(s *hostileScenario) {
 		truth: s.truth, withhold: s.withhold, psn: a, first: a, heard: b, taken: b,
 	}
 	w.liar = l
-	d.guarded = &deviceMemory{testMemory: d.memory, wrong: map[uint32]bool{}}
+	d.guarded = &deviceMemory{testMemory: d.memory, wrong: map[wire.RKey]bool{}}
 	p := &port{w: w, name: "the device's end for the liar", qp: s.newQP(w, s.rc, 0x300, s.attr(0x400, b, a), d.guarded, d.srq), device: d}
 	p.done = func(c *Completion) { d.completed(p, c) }
 	p.send = func(x *letter) { w.at(w.now+hostileDelay, func() { l.receive(x) }) }

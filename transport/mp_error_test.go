@@ -172,7 +172,7 @@ func TestMPReceiveTooShort(t *testing.T) {
 	q.wantReplies("ahead of the head nothing is said")
 	q.arrive(packets[0], packets[1])
 	got := q.completions()
-	if len(got) != 2 || got[0].ID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
+	if len(got) != 2 || got[0].WRID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
 		t.Fatalf("completions %+v", got)
 	}
 	q.wantRepliesIgnoringAcks("the peer hears", "NAK_INVALID_REQUEST 1 refused 1 head 1")

@@ -245,9 +245,9 @@ func (q *mpTest) wantDone(why string, want ...uint64) {
 	var got []uint64
 	for _, c := range q.completions() {
 		if c.Status != Success {
-			q.t.Fatalf("%s: request %d completed with %v", why, c.ID, c.Status)
+			q.t.Fatalf("%s: request %d completed with %v", why, c.WRID, c.Status)
 		}
-		got = append(got, c.ID)
+		got = append(got, c.WRID)
 	}
 	if !slices.Equal(got, want) {
 		q.t.Fatalf("%s: completed %v, want %v", why, got, want)

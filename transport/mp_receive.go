@@ -18,7 +18,7 @@ type tailRecord struct {
 	msn       uint32
 	bytes     uint32
 	imm       uint32
-	rkey      uint32 // SEND with invalidate; READ and atomics
+	rkey      wire.RKey // SEND with invalidate; READ and atomics
 	va        uint64
 	a, b      uint64 // atomics: operands; response: a is the result
 }

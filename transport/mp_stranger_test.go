@@ -65,7 +65,7 @@ func TestMPKeyGuessingEnds(t *testing.T) {
 	q := newMPTest(t, func(o *MPOptions) { o.Slots, o.Delta = 1024, 512 })
 	for n := 1; n < 1000; n++ {
 		p := q.peerWrite(n, 0, pattern(1, 10))
-		p[0].RETH.RKey = 0xbad00 + uint32(n)
+		p[0].RETH.RKey = 0xbad00 + wire.RKey(n)
 		q.arrive(p...)
 		if q.mp.State() == Err {
 			if n > maxWrongKeys+1 {

@@ -171,7 +171,7 @@ func (c *conversation) check() {
 	}
 	var done Completion
 	for i := range c.ops {
-		if !c.a.PollCompletion(&done) || done.ID != uint64(i+1) || done.Status != Success {
+		if !c.a.PollCompletion(&done) || done.WRID != uint64(i+1) || done.Status != Success {
 			c.t.Fatalf("operation %d (%v) completed as %+v", i+1, c.ops[i], done)
 		}
 	}
@@ -208,10 +208,10 @@ func (c *conversation) checkMemory(before, remote []byte) {
 
 func (c *conversation) checkReceive(i, nth int, want []byte) {
 	var done Completion
-	if !c.b.PollCompletion(&done) || done.ID != uint64(nth) || int(done.Bytes) != len(want) || done.Status != Success {
+	if !c.b.PollCompletion(&done) || done.WRID != uint64(nth) || int(done.Bytes) != len(want) || done.Status != Success {
 		c.t.Fatalf("receive %d for operation %d completed as %+v", nth, i, done)
 	}
-	if done.WithImm && done.Imm != uint32(i) {
+	if done.HasImm && done.Imm != uint32(i) {
 		c.t.Fatalf("receive %d carries immediate %d, want %d", nth, done.Imm, i)
 	}
 	if done.Op == OpRecv {

@@ -217,7 +217,7 @@ func (e *rcEnd) completions() []string {
 	var out []string
 	var c Completion
 	for e.PollCompletion(&c) {
-		out = append(out, fmt.Sprintf("%d %s", c.ID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
+		out = append(out, fmt.Sprintf("%d %s", c.WRID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
 	}
 	return out
 }

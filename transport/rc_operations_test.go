@@ -52,14 +52,14 @@ func testOperation(t *testing.T, op Op, mtu, n int) {
 	if !got {
 		return
 	}
-	want := Completion{ID: 77, Op: OpRecv, QPN: 0x11, Bytes: uint32(n), Solicited: true}
+	want := Completion{WRID: 77, Op: OpRecv, QPN: 0x11, Bytes: uint32(n), Solicited: true}
 	switch op {
 	case OpSendImm:
-		want.WithImm, want.Imm = true, 0xabcd
+		want.HasImm, want.Imm = true, 0xabcd
 	case OpSendInv:
-		want.WithInv, want.Invalidated = true, victim.RKey
+		want.HasInv, want.InvalidatedRKey = true, victim.RKey
 	case OpWriteImm:
-		want.Op, want.WithImm, want.Imm = OpRecvWriteImm, true, 0xabcd
+		want.Op, want.HasImm, want.Imm = OpRecvWriteImm, true, 0xabcd
 	}
 	if c != want {
 		t.Fatalf("receive completed as %+v, want %+v", c, want)

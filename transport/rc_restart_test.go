@@ -69,7 +69,7 @@ func TestRCRestartReceiverForgetsTheMessage(t *testing.T) {
 	s.request(wire.SendLast, 4, 10, nil)
 	s.wantSent("the whole message", "ACK 4")
 	var c Completion
-	if !s.PollCompletion(&c) || c.ID != 7 || c.Bytes != 3*256+10 || s.PollCompletion(&c) {
+	if !s.PollCompletion(&c) || c.WRID != 7 || c.Bytes != 3*256+10 || s.PollCompletion(&c) {
 		t.Errorf("completion %+v", c)
 	}
 }

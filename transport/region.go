@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/braid-rdma/braid/wire"
+
 // Access is a set of rights on a region.
 type Access uint8
 
@@ -11,19 +13,24 @@ const (
 	RemoteAtomic
 )
 
-// PD is the number of a protection domain.
-type PD uint32
+// PD is the number of a protection domain. No other domain of the process has it,
+// on whatever device, so that the number alone tells whose memory a region is.
+type PD uint64
+
+// LKey is the local key of a region. It is never on the wire.
+type LKey uint32
 
 // Region is registered memory as the transport knows it: where it begins in
 // the peer's address space, how long it is and what may be done with it.
 type Region struct {
-	Base       uint64 // address of the first byte, as remote requests name it
-	Length     uint64
-	LKey, RKey uint32
-	PD         PD
-	Access     Access
-	Bytes      []byte // the memory itself; nil where an engine carries no payload
-	Invalid    bool   // set when deregistered: nothing may move to or from it any more
+	Base    uint64 // address of the first byte, as remote requests name it
+	Length  uint64
+	LKey    LKey
+	RKey    wire.RKey
+	PD      PD
+	Access  Access
+	Bytes   []byte // the memory itself; nil where an engine carries no payload
+	Invalid bool   // set when deregistered: nothing may move to or from it any more
 }
 
 // Span names Length bytes of a region, beginning Offset bytes into it.
@@ -96,7 +103,7 @@ type Memory interface {
 	// Resolve checks a remote access for key, rights, protection domain and
 	// bounds (address plus length may not overflow) and names the bytes. A zero
 	// length is always granted and yields a span of length zero.
-	Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool)
+	Resolve(pd PD, rkey wire.RKey, va uint64, length uint32, want Access) (Span, bool)
 	// Atomic runs the operation on the eight bytes of s and returns their value
 	// before it. For CompareSwap a is compared and b stored; for FetchAdd a is added.
 	Atomic(s Span, op AtomicOp, a, b uint64) uint64
@@ -104,5 +111,5 @@ type Memory interface {
 	// the byte order of the host.
 	Store(s Span, value uint64)
 	// Invalidate ends the use of a remote key (SEND with invalidate).
-	Invalidate(pd PD, rkey uint32) bool
+	Invalidate(pd PD, rkey wire.RKey) bool
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // The files of testdata/transcripts are conversations between two queue pairs, a
@@ -341,7 +343,7 @@ func (c *transcript) post(what string, a arguments) error {
 	if a.has("sync") {
 		wr.Flags |= Synchronise
 	}
-	wr.RKey += uint32(a.takeInt("wrong-key", 0))
+	wr.RKey += wire.RKey(a.takeInt("wrong-key", 0))
 	for n := a.takeInt("count", 1); n > 0; n-- {
 		if err := e.PostSend(c.now, &wr); err != nil {
 			return err

@@ -58,7 +58,7 @@ func (e *udEnd) wantCompletions(why string, want ...string) {
 	var got []string
 	var c Completion
 	for e.PollCompletion(&c) {
-		got = append(got, fmt.Sprintf("%d %s", c.ID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
+		got = append(got, fmt.Sprintf("%d %s", c.WRID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
 	}
 	if !slices.Equal(got, want) {
 		e.t.Fatalf("%s:\ncompleted %q\nwant %q", why, got, want)
@@ -131,7 +131,7 @@ func TestUDReceives(t *testing.T) {
 		t.Fatalf("%v into %+v", v, e.packet.Spans)
 	}
 	var c Completion
-	want := Completion{ID: 3, Op: OpRecv, QPN: 0x11, Bytes: 100, Imm: 77, WithImm: true, Solicited: true, SrcQP: 0x44, AH: 8}
+	want := Completion{WRID: 3, Op: OpRecv, QPN: 0x11, Bytes: 100, Imm: 77, HasImm: true, Solicited: true, SrcQP: 0x44, Source: 8}
 	if !e.PollCompletion(&c) || c != want {
 		t.Fatalf("%+v, want %+v", c, want)
 	}

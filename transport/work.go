@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/braid-rdma/braid/wire"
+
 // Op is the kind of a work request or completion.
 type Op uint8
 
@@ -58,6 +60,10 @@ const (
 	Synchronise
 )
 
+// AH is the handle of a datagram address, which the engine keeps. Zero is no
+// address.
+type AH uint32
+
 // SendWR is a request to send, write, read or run an atomic. PostSend copies
 // it; Spans and InlineData need not outlive the call.
 type SendWR struct {
@@ -67,37 +73,21 @@ type SendWR struct {
 	Spans      []Span // local memory: source, or destination of READ and atomics
 	InlineData []byte // source, with flag Inline; then Spans is empty
 	RemoteAddr uint64
-	RKey       uint32 // of the remote region; for OpSendInv the key to invalidate
+	RKey       wire.RKey // of the remote region; for OpSendInv the key to invalidate
 	Imm        uint32
 	Compare    uint64 // OpCompareSwap
 	SwapAdd    uint64 // OpCompareSwap: new value; OpFetchAdd: addend
 
-	// Datagrams only. AH is the engine's handle of the destination address.
-	AH         uint32
-	RemoteQPN  uint32
-	RemoteQKey uint32
+	// Datagrams only.
+	AH         AH
+	RemoteQPN  wire.QPN
+	RemoteQKey wire.QKey
 }
 
 // RecvWR offers memory for one incoming message. PostRecv copies it.
 type RecvWR struct {
 	ID    uint64
 	Spans []Span
-}
-
-// Completion tells the outcome of one work request.
-type Completion struct {
-	ID          uint64
-	Status      Status
-	Op          Op
-	QPN         uint32
-	Bytes       uint32
-	Imm         uint32
-	WithImm     bool
-	WithInv     bool
-	Invalidated uint32 // the key that SEND with invalidate ended
-	Solicited   bool   // wakes waiters for solicited events
-	SrcQP       uint32 // datagrams: the sender's queue pair
-	AH          uint32 // datagrams: the engine's handle of the sender's address
 }
 
 // EventKind is the kind of an asynchronous event.
@@ -130,7 +120,7 @@ func (k EventKind) String() string {
 // Event is an asynchronous event of a queue pair.
 type Event struct {
 	Kind EventKind
-	QPN  uint32
+	QPN  wire.QPN
 	Path Path // of a path event
 	// Status is that which ended the connection, of EventQPFatal: the oldest
 	// request has it, if there was one.

@@ -38,7 +38,7 @@ func TestDatagramIsTakenBeforeItCompletes(t *testing.T) {
 
 	e := engineOf(a.dev)
 	e.Lock()
-	p := e.ports[uint32(a.qp.Number())]
+	p := e.ports[a.qp.Number()]
 	p.sink = &overwriter{p.sink, a.mr.Bytes()[:size]}
 	e.Unlock()
 	for n := range 6 {

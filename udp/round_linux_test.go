@@ -40,13 +40,13 @@ func TestRoundThatDeliversRunsTimers(t *testing.T) {
 	due := &dueQP{}
 	noError(t, e.Attach(due, nil))
 	defer e.Detach(due)
-	e.timers.set(e.ports[uint32(due.Number())], due.Timeout())
+	e.timers.set(e.ports[due.Number()], due.Timeout())
 	for end := time.Now().Add(patience); !b.cq.Ready(); {
 		if time.Now().After(end) {
 			t.Fatal("the message did not arrive")
 		}
 		due.handled = 0
-		e.timers.set(e.ports[uint32(due.Number())], due.Timeout())
+		e.timers.set(e.ports[due.Number()], due.Timeout())
 		e.round(e.Now(), true)
 	}
 	if due.handled != 1 {

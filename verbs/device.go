@@ -21,7 +21,6 @@ type Device struct {
 
 	// The rest is under the engine lock.
 	closed bool
-	lastPD transport.PD
 	pds    map[transport.PD]*PD
 	cqs    map[*CQ]struct{}
 	srqs   map[*SRQ]struct{}

@@ -81,7 +81,7 @@ func (q *promptQP) PollCompletion(c *transport.Completion) bool {
 	if !q.completed {
 		return false
 	}
-	*c = transport.Completion{ID: q.posted.ID, Op: q.posted.Op}
+	*c = transport.Completion{WRID: q.posted.ID, Op: q.posted.Op}
 	q.completed = false
 	return true
 }

@@ -31,7 +31,7 @@ func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pd     transport.PD
-		key    uint32
+		key    RKey
 		va     uint64
 		length uint32
 		want   Access
@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 		{"address and length overflow", pd.id, key, math.MaxUint64, 2, RemoteWrite, false},
 		{"overflow into the region", pd.id, key, base - (1 << 31), 1<<31 + 50, RemoteWrite, false},
 		{"wrong key", pd.id, key ^ 1, base, 1, RemoteWrite, false},
-		{"local key", pd.id, m.LKey(), base, 1, RemoteWrite, false},
+		{"local key", pd.id, RKey(m.LKey()), base, 1, RemoteWrite, false},
 		{"wrong domain", pd.id + 1, key, base, 1, RemoteWrite, false},
 		{"missing right", pd.id, key, base, 8, RemoteAtomic, false},
 		{"one right of two", pd.id, key, base, 8, RemoteRead | RemoteAtomic, false},
@@ -190,7 +190,7 @@ func TestKeysAreDistinct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []uint32{m.LKey(), m.RKey()} {
+		for _, k := range []uint32{uint32(m.LKey()), uint32(m.RKey())} {
 			if k == 0 || seen[k] {
 				t.Fatalf("key %#x is zero or used twice", k)
 			}

@@ -45,7 +45,7 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 	m := &MR{pd: p, region: transport.Region{
 		Base:   uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))),
 		Length: uint64(len(buf)),
-		LKey:   t.freeKey(p.device.engine),
+		LKey:   LKey(t.freeKey(p.device.engine)),
 		PD:     p.id,
 		Access: access,
 		Bytes:  buf,
@@ -98,17 +98,17 @@ func (m *MR) Bytes() []byte { return m.region.Bytes }
 
 // LKey is the local key. Work requests name the region itself; the key is for
 // tools that show it.
-func (m *MR) LKey() uint32 { return m.region.LKey }
+func (m *MR) LKey() LKey { return m.region.LKey }
 
 // RKey is the remote key, which peers need to reach the region.
-func (m *MR) RKey() uint32 { return m.rkey.Load() }
+func (m *MR) RKey() RKey { return RKey(m.rkey.Load()) }
 
 // Access is the set of rights.
 func (m *MR) Access() Access { return m.region.Access }
 
 // Rekey gives the region a new random remote key and returns it. The old one
 // is refused from then on, whether the peer had invalidated it or not.
-func (m *MR) Rekey() (uint32, error) {
+func (m *MR) Rekey() (RKey, error) {
 	if err := m.pd.lock(); err != nil {
 		return 0, err
 	}
@@ -125,9 +125,9 @@ func (m *MR) rekeyLocked() {
 	if t.remote[m.region.RKey] == m {
 		t.drop(m.region.RKey)
 	}
-	m.region.RKey = t.freeKey(m.pd.device.engine)
+	m.region.RKey = RKey(t.freeKey(m.pd.device.engine))
 	t.remote[m.region.RKey] = m
-	m.rkey.Store(m.region.RKey)
+	m.rkey.Store(uint32(m.region.RKey))
 }
 
 // Deregister ends the use of the region. When it returns, nothing is written to

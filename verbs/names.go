@@ -8,6 +8,15 @@ import (
 // The vocabulary of work requests and completions is the transport's. It is
 // named here again so that a program needs to import this package only.
 type (
+	// Completion tells the outcome of one work request.
+	Completion = transport.Completion
+	// CompletionError is a work request that failed. errors.Is finds its status,
+	// as verbs.ErrRetryExceeded.
+	CompletionError = transport.CompletionError
+	// AH is the handle of a datagram address. PD.CreateAH makes one for a
+	// destination; a receive completion carries one for its source, to which a
+	// program can reply. Zero is no address.
+	AH = transport.AH
 	// Op is the kind of a work request or completion.
 	Op = transport.Op
 	// SendFlags modify a send work request.
@@ -26,6 +35,12 @@ type (
 	QPN = wire.QPN
 	// PSN is a packet sequence number, 24 bits.
 	PSN = wire.PSN
+	// RKey is the remote key of a region, which peers need to reach it.
+	RKey = wire.RKey
+	// LKey is the local key of a region.
+	LKey = transport.LKey
+	// QKey is the queue key of a datagram queue pair, which its senders need.
+	QKey = wire.QKey
 	// MPOptions are the parameters of a multi-path queue pair.
 	MPOptions = transport.MPOptions
 	// PathStats count what one virtual path of a multi-path queue pair carried.
@@ -45,6 +60,10 @@ const (
 	OpRecv         = transport.OpRecv
 	OpRecvWriteImm = transport.OpRecvWriteImm
 )
+
+// GRHLength is the room for a network header at the front of the receive
+// buffer of a datagram.
+const GRHLength = transport.GRHLength
 
 // Flags of send work requests.
 const (

@@ -58,7 +58,7 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 		ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Spans: spans,
 		RemoteAddr: wr.RemoteAddr, RKey: wr.RKey, Imm: wr.Imm,
 		Compare: wr.Compare, SwapAdd: wr.SwapAdd,
-		AH: uint32(wr.AH), RemoteQPN: uint32(wr.RemoteQPN), RemoteQKey: wr.RemoteQKey,
+		AH: wr.AH, RemoteQPN: wr.RemoteQPN, RemoteQKey: wr.RemoteQKey,
 	}
 	if wr.Inline != nil {
 		t.Flags |= transport.Inline

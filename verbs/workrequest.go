@@ -25,7 +25,7 @@ type SendWR struct {
 	// Inline is a source by value, instead of SGEs. It needs no registration.
 	Inline     []byte
 	RemoteAddr uint64
-	RKey       uint32 // of the remote region; for OpSendInv the key to invalidate
+	RKey       RKey   // of the remote region; for OpSendInv the key to invalidate
 	Imm        uint32 // OpSendImm, OpWriteImm
 	Compare    uint64 // OpCompareSwap
 	SwapAdd    uint64 // OpCompareSwap: the new value; OpFetchAdd: the addend
@@ -33,7 +33,7 @@ type SendWR struct {
 	// Datagrams only.
 	AH         AH
 	RemoteQPN  QPN
-	RemoteQKey uint32
+	RemoteQKey QKey
 }
 
 // RecvWR offers memory for one incoming message.

@@ -21,11 +21,11 @@ type perftestResponder struct {
 	// mu guards qps: the conversation adds to them while receives are refilled.
 	mu      sync.Mutex
 	qps     map[verbs.QPN]*verbs.QP // by our number
-	clients map[uint32]*verbs.QP    // by the client's number
+	clients map[verbs.QPN]*verbs.QP // by the client's number
 }
 
 func newPerftestResponder(d *verbs.Device, mtu int) (r *perftestResponder, err error) {
-	r = &perftestResponder{mtu: mtu, qps: map[verbs.QPN]*verbs.QP{}, clients: map[uint32]*verbs.QP{}}
+	r = &perftestResponder{mtu: mtu, qps: map[verbs.QPN]*verbs.QP{}, clients: map[verbs.QPN]*verbs.QP{}}
 	defer func() {
 		if err != nil {
 			r.close()

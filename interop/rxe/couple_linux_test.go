@@ -31,8 +31,8 @@ type couple struct {
 // those of both ends.
 type coupleOptions struct {
 	mtu              int
-	braidPSN         uint32 // of the first packet that braid sends
-	kernelPSN        uint32
+	braidPSN         verbs.PSN // of the first packet that braid sends
+	kernelPSN        verbs.PSN
 	timeout          int // the code of an ACK timeout; default 18, longTimeout
 	retries          int // default 7
 	rnrRetries       int // default 7: for ever
@@ -78,12 +78,12 @@ func newCouple(t *testing.T, o coupleOptions) *couple {
 	c.kqp = c.kernel.createQP(o.sendDepth, o.depth)
 	c.makeBraidEnd(d, o)
 	c.kqp.connect(kernelAttr{
-		mtu: o.mtu, remoteQPN: uint32(c.qp.Number()), sendPSN: o.kernelPSN, recvPSN: o.braidPSN,
+		mtu: o.mtu, remoteQPN: c.qp.Number(), sendPSN: o.kernelPSN, recvPSN: o.braidPSN,
 		remote: o.host, gidIndex: o.gidIndex, reads: reads,
 		timeout: o.timeout, retries: o.retries, rnrRetries: o.rnrRetries, timer: 12,
 	})
 	attr := &verbs.QPAttr{Remote: o.guest, Attr: transport.Attr{
-		MTU: o.mtu, RemoteQPN: verbs.QPN(c.kqp.qpn), SendPSN: verbs.PSN(o.braidPSN), RecvPSN: verbs.PSN(o.kernelPSN),
+		MTU: o.mtu, RemoteQPN: c.kqp.qpn, SendPSN: o.braidPSN, RecvPSN: o.kernelPSN,
 		Reads: reads, ReadsServed: reads, Timeout: uint8(o.timeout), RetryCount: uint8(o.retries),
 		RNRRetry: uint8(o.rnrRetries), MinRNRTimer: 12, Paths: 1,
 	}}

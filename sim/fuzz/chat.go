@@ -92,7 +92,7 @@ func (e *chatEnd) open(r *rand.Rand) error {
 		return err
 	}
 	e.firstPSN = e.qp.Params().PSN
-	hook.Decorate(e.w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP { return &chatObserver{qp, e} })
+	hook.Decorate(e.w.net, e.host, e.qp.Number(), func(qp transport.QP) transport.QP { return &chatObserver{qp, e} })
 	return e.qp.Activate(e.key)
 }
 

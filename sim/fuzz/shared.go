@@ -101,9 +101,9 @@ func (o *observer) PollCompletion(c *transport.Completion) bool {
 	if !o.QP.PollCompletion(c) {
 		return false
 	}
-	if e := o.end; c.ID&idShared != 0 && c.Status == transport.Success && e.recvReported < len(e.recvs) {
+	if e := o.end; c.WRID&idShared != 0 && c.Status == transport.Success && e.recvReported < len(e.recvs) {
 		if message := e.recvs[e.recvReported]; message.isSend() {
-			message.placed = e.w.hosts[e.host].receives.slots[c.ID&idIndex].placed
+			message.placed = e.w.hosts[e.host].receives.slots[c.WRID&idIndex].placed
 		}
 		e.recvReported++
 	}

@@ -135,7 +135,7 @@ func (e *end) open(r *rand.Rand) error {
 	if e.qp, err = h.pd.CreateQP(o); err != nil {
 		return err
 	}
-	hook.Decorate(e.w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP { return &observer{qp, e} })
+	hook.Decorate(e.w.net, e.host, e.qp.Number(), func(qp transport.QP) transport.QP { return &observer{qp, e} })
 	return e.qp.Prepare()
 }
 
