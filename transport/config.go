@@ -62,6 +62,8 @@ var (
 	ErrInline      = errors.New("inline data not allowed or too long")
 	ErrOperation   = errors.New("operation not supported by this queue pair")
 	ErrAttr        = errors.New("attribute out of range")
+	ErrRange       = errors.New("outside the memory region")
+	ErrForeign     = errors.New("object belongs to another device or protection domain")
 	ErrLocalAccess = errors.New("local memory lacks the right, or is deregistered")
 	ErrAtomicShape = errors.New("an atomic needs eight aligned local bytes")
 )

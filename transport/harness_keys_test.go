@@ -241,6 +241,6 @@ func (h *host) hangUp() {
 // losesSource says whether an operation takes its bytes from memory that its own
 // host has deregistered.
 func (h *host) losesSource(o *operation) bool {
-	fromPattern := o.flags&Inline == 0 && !o.kind.awaitsResponse() && (o.forwards == nil || !o.forwards.arrived())
+	fromPattern := !o.inline && !o.kind.awaitsResponse() && (o.forwards == nil || !o.forwards.arrived())
 	return h.sourceGone && fromPattern && o.length > 0
 }

@@ -13,6 +13,7 @@ type operation struct {
 	index      int
 	kind       Op
 	flags      SendFlags
+	inline     bool
 	length     int
 	source     int // where in the pattern its bytes are
 	target     int // WRITE: in the peer's window; READ and atomics: in the own sink
@@ -72,7 +73,7 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 			o.length = l.randomSize(sc.maxSizeOf(l.h.index))
 		}
 		o.source = l.rng.IntN(sourceRange(o.length))
-		o.flags = l.randomFlags(o, i == sc.ops[l.h.index]-1)
+		o.flags, o.inline = l.randomFlags(o, i == sc.ops[l.h.index]-1)
 		switch {
 		case o.kind == OpWrite || o.kind == OpWriteImm:
 			o.target = windowAt(o.length)
@@ -137,8 +138,7 @@ func (l *workload) randomSize(most int) int {
 	return l.rng.IntN(most)
 }
 
-func (l *workload) randomFlags(o *operation, last bool) SendFlags {
-	var f SendFlags
+func (l *workload) randomFlags(o *operation, last bool) (f SendFlags, inline bool) {
 	if last || chance(l.rng, 0.5) {
 		f |= Signaled
 	}
@@ -146,7 +146,7 @@ func (l *workload) randomFlags(o *operation, last bool) SendFlags {
 		f |= Solicited
 	}
 	if l.h.w.sc.plain {
-		return f
+		return f, false
 	}
 	if chance(l.rng, 0.1) {
 		f |= Fence
@@ -154,10 +154,8 @@ func (l *workload) randomFlags(o *operation, last bool) SendFlags {
 	if chance(l.rng, 0.15) {
 		f |= Synchronise
 	}
-	if !o.kind.awaitsResponse() && o.length <= 128 && chance(l.rng, 0.4) {
-		f |= Inline
-	}
-	return f
+	inline = !o.kind.awaitsResponse() && o.length <= 128 && chance(l.rng, 0.4)
+	return f, inline
 }
 
 // pieces cuts length bytes of a region into a scatter-gather list.

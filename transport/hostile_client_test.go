@@ -42,16 +42,16 @@ func (c *client) next() {
 	n := c.rounds
 	c.began = c.w.now
 	length := c.messageLength(n)
-	reply := RecvWR{ID: uint64(n), Spans: []Span{c.inbox.span(0, clientReply)}}
+	reply := RecvWR{ID: uint64(n), SGEs: []SGE{c.inbox.span(0, clientReply)}}
 	if err := c.near.qp.PostRecv(c.w.now, &reply); err != nil {
 		c.w.fail("%s: %v", c.near.name, err)
 	}
 	id := uint64(n * perRound)
 	for i, wr := range []SendWR{
-		{Op: OpSend, Spans: []Span{c.pattern.span(c.content(n, length), length)}},
-		{Op: OpWrite, Spans: []Span{c.pattern.span(c.content(n, clientWrite), clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
-		{Op: OpRead, Spans: []Span{c.local.span(0, clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
-		{Op: OpFetchAdd, Spans: []Span{c.local.span(clientWrite, 8)}, RKey: c.cell.RKey, RemoteAddr: c.cell.Base, SwapAdd: 1},
+		{Op: OpSend, SGEs: []SGE{c.pattern.span(c.content(n, length), length)}},
+		{Op: OpWrite, SGEs: []SGE{c.pattern.span(c.content(n, clientWrite), clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
+		{Op: OpRead, SGEs: []SGE{c.local.span(0, clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
+		{Op: OpFetchAdd, SGEs: []SGE{c.local.span(clientWrite, 8)}, RKey: c.cell.RKey, RemoteAddr: c.cell.Base, SwapAdd: 1},
 	} {
 		wr.ID, wr.Flags = id+uint64(i), Signaled
 		if err := c.near.qp.PostSend(c.w.now, &wr); err != nil {
@@ -118,7 +118,7 @@ func (c *client) checkMessage(got []byte, length int) {
 		c.w.fail("%s: the rest of the receive of message %d was written", c.near.name, n)
 	}
 	c.arrived++
-	reply := SendWR{ID: uint64(n), Op: OpSend, Spans: []Span{c.w.device.open.span(0, clientReply)}}
+	reply := SendWR{ID: uint64(n), Op: OpSend, SGEs: []SGE{c.w.device.open.span(0, clientReply)}}
 	if err := c.far.qp.PostSend(c.w.now, &reply); err != nil {
 		c.w.fail("%s: reply: %v", c.far.name, err)
 	}

@@ -255,7 +255,7 @@ func (d *device) offer(i int) {
 	s := d.slots[i]
 	s.owner = nil
 	clear(s.region.Bytes)
-	if err := d.srq.Post(&RecvWR{ID: uint64(i), Spans: []Span{s.region.span(0, sharedSlotSize)}}); err != nil {
+	if err := d.srq.Post(&RecvWR{ID: uint64(i), SGEs: []SGE{s.region.span(0, sharedSlotSize)}}); err != nil {
 		d.w.fail("a receive is refused: %v", err)
 	}
 }

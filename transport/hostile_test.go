@@ -177,9 +177,9 @@ func (w *hostileWorld) addLiar(s *hostileScenario) {
 	var program func()
 	program = func() {
 		// A full queue, or one in error, is as good.
-		_ = p.qp.PostSend(w.now, &SendWR{Op: OpSend, Spans: []Span{d.open.span(0, 64)}})
+		_ = p.qp.PostSend(w.now, &SendWR{Op: OpSend, SGEs: []SGE{d.open.span(0, 64)}})
 		if s.asks {
-			_ = p.qp.PostSend(w.now, &SendWR{Op: OpRead, Spans: []Span{d.sink.span(0, 2000)}, RKey: 1, RemoteAddr: 4096})
+			_ = p.qp.PostSend(w.now, &SendWR{Op: OpRead, SGEs: []SGE{d.sink.span(0, 2000)}, RKey: 1, RemoteAddr: 4096})
 		}
 		d.wake()
 		w.at(w.now+50*Microsecond, program)

@@ -134,13 +134,13 @@ func (m *MP) admitReadResponse(now Time, s seq, p *Packet) Verdict {
 		m.fail(BadRespErr)
 		return Drop
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		return m.denyResponse(now, s, oldest)
 	}
 	if p.Length == 0 {
 		return Done
 	}
-	p.Spans = appendSlice(p.Spans, w.Spans, uint32(at), uint32(p.Length))
+	p.Spans = appendSlice(p.Spans, w.SGEs, uint32(at), uint32(p.Length))
 	return Place
 }
 
@@ -150,7 +150,7 @@ func (m *MP) admitAtomicResponse(now Time, s seq, p *Packet) Verdict {
 		m.count.Malformed++
 		return Drop
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		return m.denyResponse(now, s, oldest)
 	}
 	return Done

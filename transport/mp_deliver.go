@@ -32,12 +32,12 @@ func (m *MP) deliverResponse(now Time, t tailRecord) bool {
 		m.fail(BadRespErr)
 		return false
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		m.failRead(now)
 		return false
 	}
 	if atomic {
-		m.cfg.Memory.Store(w.Spans[0], t.a)
+		m.cfg.Memory.Store(w.SGEs[0], t.a)
 	}
 	m.responded(now)
 	return true

@@ -206,10 +206,10 @@ func TestMPPostsThatFail(t *testing.T) {
 		many[i] = q.local.span(0, 1)
 	}
 	for want, wr := range map[error]SendWR{
-		ErrTooManySGE:  {Op: OpWrite, Spans: many},
+		ErrTooManySGE:  {Op: OpWrite, SGEs: many},
 		ErrOperation:   {Op: OpRecv},
-		ErrAtomicShape: {Op: OpFetchAdd, Spans: []Span{q.local.span(0, 4)}},
-		ErrInline:      {Op: OpSend, Flags: Inline, InlineData: make([]byte, 65)},
+		ErrAtomicShape: {Op: OpFetchAdd, SGEs: []SGE{q.local.span(0, 4)}},
+		ErrInline:      {Op: OpSend, Inline: make([]byte, 65)},
 	} {
 		if err := q.mp.PostSend(q.now, &wr); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)

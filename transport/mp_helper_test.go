@@ -111,7 +111,7 @@ func (q *mpTest) post(wr SendWR) uint64 {
 // write posts a WRITE of that many full packets.
 func (q *mpTest) write(packets int, flags ...SendFlags) uint64 {
 	q.t.Helper()
-	wr := SendWR{Op: OpWrite, Spans: []Span{q.local.span(0, packets*mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99}
+	wr := SendWR{Op: OpWrite, SGEs: []SGE{q.local.span(0, packets*mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99}
 	for _, f := range flags {
 		wr.Flags |= f
 	}

@@ -37,7 +37,7 @@ func TestMPSendPlacedByMSNAndOffset(t *testing.T) {
 			content := pattern(byte(msn+1), size)
 			contents = append(contents, content)
 			// A scatter list of odd pieces.
-			wr := RecvWR{ID: uint64(msn + 1), Spans: []Span{
+			wr := RecvWR{ID: uint64(msn + 1), SGEs: []SGE{
 				q.local.span(msn*2048, 100), q.local.span(msn*2048+100, 333), q.local.span(msn*2048+433, 700),
 			}}
 			if err := q.mp.PostRecv(q.now, &wr); err != nil {

@@ -138,7 +138,7 @@ func TestSharedReceivesAreClaimedSingly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range posted {
-		if err := shared.Post(&RecvWR{ID: uint64(i), Spans: []Span{region.span(16*i, 16)}}); err != nil {
+		if err := shared.Post(&RecvWR{ID: uint64(i), SGEs: []SGE{region.span(16*i, 16)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestSharedReceivesAreLeftToEarlierMessages(t *testing.T) {
 	own, _ := NewReceiveQueue(8, 1, 1)
 	r := receives{own: own, shared: shared}
 	post := func() {
-		if err := shared.Post(&RecvWR{Spans: []Span{region.span(0, 16)}}); err != nil {
+		if err := shared.Post(&RecvWR{SGEs: []SGE{region.span(0, 16)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

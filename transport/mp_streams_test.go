@@ -123,7 +123,7 @@ func TestMPLocalProtectionErrorIsItsOwn(t *testing.T) {
 			q.mem.deregister(gone)
 			gone = q.mem.register(mpPD, mpMTU, LocalWrite)
 		}
-		second := q.post(SendWR{Op: OpWrite, Spans: []Span{gone.span(0, mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99})
+		second := q.post(SendWR{Op: OpWrite, SGEs: []SGE{gone.span(0, mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99})
 		third := q.write(1)
 		q.forget()
 		q.mem.deregister(gone)
@@ -149,7 +149,7 @@ func TestMPReadIntoMemoryThatIsGone(t *testing.T) {
 	gone := q.mem.register(mpPD, 100, LocalWrite)
 	write := q.write(1)
 	first := q.read(0, 100)
-	second := q.post(SendWR{Op: OpRead, Spans: []Span{gone.span(0, 100)}, RemoteAddr: 0x10000, RKey: 0x99})
+	second := q.post(SendWR{Op: OpRead, SGEs: []SGE{gone.span(0, 100)}, RemoteAddr: 0x10000, RKey: 0x99})
 	q.forget()
 	q.mem.deregister(gone)
 	q.arrive(q.peerReadResponse(1, 1, pattern(2, 100))...)

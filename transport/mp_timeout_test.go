@@ -96,7 +96,7 @@ func TestMPTimeoutZeroNeverGivesUp(t *testing.T) {
 
 func (q *mpTest) send(length int) uint64 {
 	q.t.Helper()
-	return q.post(SendWR{Op: OpSend, Spans: []Span{q.local.span(0, length)}})
+	return q.post(SendWR{Op: OpSend, SGEs: []SGE{q.local.span(0, length)}})
 }
 
 const rnrCode = 12 // 0.64 ms

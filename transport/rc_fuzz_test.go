@@ -41,7 +41,7 @@ func (s *rcScript) fuzzStep(in []byte) []byte {
 	case 0:
 		s.fuzzPost(Op(arg)%numSendOps, int(arg))
 	case 1:
-		s.PostRecv(s.now, &RecvWR{Spans: []Span{s.region.span(0, int(arg)*8)}})
+		s.PostRecv(s.now, &RecvWR{SGEs: []SGE{s.region.span(0, int(arg)*8)}})
 	case 2:
 		if s.Timeout() != Never {
 			s.advanceToTimer()
@@ -63,9 +63,9 @@ func (s *rcScript) fuzzStep(in []byte) []byte {
 }
 
 func (s *rcScript) fuzzPost(op Op, n int) {
-	wr := SendWR{ID: s.posted + 1, Op: op, Flags: Signaled, Spans: []Span{s.region.span(0, n*16)}, RKey: wire.RKey(n)}
+	wr := SendWR{ID: s.posted + 1, Op: op, Flags: Signaled, SGEs: []SGE{s.region.span(0, n*16)}, RKey: wire.RKey(n)}
 	if op.isAtomic() {
-		wr.Spans[0].Length = 8
+		wr.SGEs[0].Length = 8
 	}
 	if s.PostSend(s.now, &wr) == nil {
 		s.posted++

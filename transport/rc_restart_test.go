@@ -89,7 +89,7 @@ func TestRCRestartLivelocks(t *testing.T) {
 			}
 			return 1
 		}
-		p.a.post(SendWR{Op: OpWrite, Spans: []Span{p.a.region.span(0, 200*256)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
+		p.a.post(SendWR{Op: OpWrite, SGEs: []SGE{p.a.region.span(0, 200*256)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
 		for range 500 {
 			if p.carry(p.a)+p.carry(p.b) == 0 && p.a.Timeout() != Never {
 				p.now = max(p.now, p.a.Timeout())

@@ -1,6 +1,10 @@
 package transport
 
-import "github.com/braid-rdma/braid/wire"
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // Access is a set of rights on a region.
 type Access uint8
@@ -68,8 +72,54 @@ func appendSlice(dst, src []Span, offset, length uint32) []Span {
 	return dst
 }
 
-// totalLength is the number of bytes that a list of spans covers. Lists are
-// checked against MaxMessage when posted, so it does not overflow.
+// checkSGEs checks the elements of a request, before anything is queued, for
+// their number, and each for its region, bounds and rights. It returns the number
+// of bytes that they name.
+func checkSGEs(sges []SGE, limit int, pd PD, want Access) (uint64, error) {
+	if len(sges) > limit {
+		return 0, fmt.Errorf("%w: %d", ErrTooManySGE, len(sges))
+	}
+	for i := range sges {
+		if err := sges[i].check(pd, want); err != nil {
+			return 0, fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	length := totalLength(sges)
+	if length > MaxMessage {
+		return 0, fmt.Errorf("%w: %d bytes", ErrTooLong, length)
+	}
+	return length, nil
+}
+
+// check checks a span that a request of a domain names.
+func (s *Span) check(pd PD, want Access) error {
+	r := s.Region
+	switch {
+	case s.Length == 0:
+		return nil
+	case r == nil:
+		return fmt.Errorf("%w: it names none", ErrRange)
+	case r.PD != pd:
+		return ErrForeign
+	case s.Offset > r.Length || uint64(s.Length) > r.Length-s.Offset:
+		return fmt.Errorf("%w: %d bytes at offset %d of %d", ErrRange, s.Length, s.Offset, r.Length)
+	case r.Invalid || r.Access&want != want:
+		return ErrLocalAccess
+	}
+	return nil
+}
+
+// appendSGEs copies the elements of a request that name anything.
+func appendSGEs(dst, src []SGE) []SGE {
+	for _, s := range src {
+		if s.Length > 0 {
+			dst = append(dst, s)
+		}
+	}
+	return dst
+}
+
+// totalLength is the number of bytes that a list of spans covers.
 func totalLength(spans []Span) uint64 {
 	var n uint64
 	for _, s := range spans {

@@ -106,7 +106,7 @@ func (q *UD) PostSend(_ Time, wr *SendWR) error {
 	if wr.Op != OpSend && wr.Op != OpSendImm {
 		return ErrOperation
 	}
-	if q.state.sends() && max(totalLength(wr.Spans), uint64(len(wr.InlineData))) > uint64(q.attr.MTU) {
+	if q.state.sends() && max(totalLength(wr.SGEs), uint64(len(wr.Inline))) > uint64(q.attr.MTU) {
 		return ErrTooLong
 	}
 	return q.postSend(wr)
@@ -118,7 +118,7 @@ func (q *UD) PollTransmit(_ Time, p *Packet) bool {
 		return false
 	}
 	w := q.sq.wqes.at(q.sq.started)
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		q.failSends(LocProtErr)
 		return false
 	}
@@ -142,7 +142,7 @@ func (q *UD) fillDatagram(p *Packet, w *sendWQE) {
 	}
 	p.Path, p.AH = 0, w.AH
 	p.Length = int(w.length)
-	p.Spans = append(p.Spans[:0], w.Spans...)
+	p.Spans = append(p.Spans[:0], w.SGEs...)
 	p.BTH = wire.BTH{
 		Opcode:    op,
 		Solicited: w.Flags&Solicited != 0,

@@ -52,8 +52,6 @@ const (
 	Solicited
 	// Fence starts the operation only when all earlier READs and atomics are complete.
 	Fence
-	// Inline takes the bytes at the time of posting; the buffer may be reused at once.
-	Inline
 	// Synchronise makes the operation update memory only after all previous
 	// operations of the queue pair have completed (MP-RDMA §3.4). On RC, which
 	// updates memory in order by itself, it is the same as Fence.
@@ -64,19 +62,26 @@ const (
 // address.
 type AH uint32
 
-// SendWR is a request to send, write, read or run an atomic. PostSend copies
-// it; Spans and InlineData need not outlive the call.
+// SGE is an element of a work request: a span of local memory. One of length
+// zero names nothing and is passed over.
+type SGE = Span
+
+// SendWR is a request to send, write, read or run an atomic. It is copied when
+// posted: the struct and its lists may be reused at once, the memory that they
+// name only after the completion.
 type SendWR struct {
-	ID         uint64
-	Op         Op
-	Flags      SendFlags
-	Spans      []Span // local memory: source, or destination of READ and atomics
-	InlineData []byte // source, with flag Inline; then Spans is empty
+	ID    uint64
+	Op    Op
+	Flags SendFlags
+	SGEs  []SGE // local memory: source; or destination of READ and atomics
+	// Inline is a source by value, instead of SGEs: the bytes are copied when posted
+	// and need no registration. Nil: there is none.
+	Inline     []byte
 	RemoteAddr uint64
 	RKey       wire.RKey // of the remote region; for OpSendInv the key to invalidate
-	Imm        uint32
-	Compare    uint64 // OpCompareSwap
-	SwapAdd    uint64 // OpCompareSwap: new value; OpFetchAdd: addend
+	Imm        uint32    // OpSendImm, OpWriteImm
+	Compare    uint64    // OpCompareSwap
+	SwapAdd    uint64    // OpCompareSwap: the new value; OpFetchAdd: the addend
 
 	// Datagrams only.
 	AH         AH
@@ -84,10 +89,10 @@ type SendWR struct {
 	RemoteQKey wire.QKey
 }
 
-// RecvWR offers memory for one incoming message. PostRecv copies it.
+// RecvWR offers memory for one incoming message. It is copied when posted.
 type RecvWR struct {
-	ID    uint64
-	Spans []Span
+	ID   uint64
+	SGEs []SGE
 }
 
 // EventKind is the kind of an asynchronous event.

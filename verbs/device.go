@@ -26,14 +26,6 @@ type Device struct {
 	srqs   map[*SRQ]struct{}
 	qps    map[QPN]*QP
 	memory memoryTable
-
-	// scratch is room for a request on its way to the transport, so that
-	// posting allocates nothing.
-	scratch struct {
-		send  transport.SendWR
-		recv  transport.RecvWR
-		spans [transport.MaxSGE]transport.Span
-	}
 }
 
 // Open makes a device of an engine and owns the engine from then on. Programs

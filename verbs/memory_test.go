@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"math"
+	"strconv"
 	"testing"
 	"unsafe"
 
@@ -179,6 +180,37 @@ func TestLoadsCheckBounds(t *testing.T) {
 	}
 	if err := m.Load(19, make([]byte, 2)); !errors.Is(err, ErrRange) {
 		t.Errorf("Snapshot beyond the end: %v", err)
+	}
+}
+
+// Numbers that an element cannot say are refused when they are posted, also where
+// the region is larger than the longest element: none wraps round to one that fits.
+func TestSGEOfALargeRegion(t *testing.T) {
+	if strconv.IntSize < 64 {
+		t.Skip("regions are smaller where an int has 32 bits")
+	}
+	q, _, _, _ := newDatagramQP(t)
+	m := &MR{pd: q.pd, region: transport.Region{Length: 1 << 40, PD: q.pd.id, Access: LocalWrite}}
+	for _, c := range []struct {
+		offset, length int64
+		want           error
+	}{
+		{-1, 1, ErrRange},
+		{0, -1, ErrRange},
+		{math.MinInt, math.MinInt, ErrRange},
+		{1, 1 << 40, ErrTooLong},
+		{math.MaxInt, 1, ErrRange},
+		{0, 1<<32 + 1, ErrTooLong},
+		{0, 1 << 32, ErrTooLong},
+		{1 << 40, 1, ErrRange},
+		{1<<40 - 1, 1, nil},
+	} {
+		if err := q.PostRecv(&RecvWR{SGEs: []SGE{m.SGE(int(c.offset), int(c.length))}}); !errors.Is(err, c.want) {
+			t.Errorf("%d bytes at %d: %v, want %v", c.length, c.offset, err, c.want)
+		}
+	}
+	if err := q.PostRecv(&RecvWR{SGEs: []SGE{m.All()}}); !errors.Is(err, ErrTooLong) {
+		t.Errorf("all of it: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -95,6 +96,23 @@ func (m *MR) Len() int { return int(m.region.Length) }
 // Bytes is the memory. Who reads or writes it beside the engine must know from
 // completions that the engine does not (see MR).
 func (m *MR) Bytes() []byte { return m.region.Bytes }
+
+// SGE names length bytes of the region, beginning offset bytes into it, for a
+// work request. Whether the region has them is checked when the request is posted:
+// numbers that no region has stay such here.
+func (m *MR) SGE(offset, length int) SGE {
+	e := SGE{Region: &m.region, Offset: uint64(offset), Length: math.MaxUint32}
+	switch {
+	case offset < 0 || length < 0:
+		e.Offset = math.MaxUint64
+	case uint64(length) <= math.MaxUint32:
+		e.Length = uint32(length)
+	}
+	return e
+}
+
+// All names the whole region for a work request.
+func (m *MR) All() SGE { return m.SGE(0, m.Len()) }
 
 // LKey is the local key. Work requests name the region itself; the key is for
 // tools that show it.

@@ -8,6 +8,12 @@ import (
 // The vocabulary of work requests and completions is the transport's. It is
 // named here again so that a program needs to import this package only.
 type (
+	// SGE is an element of a work request: bytes of a region. MR.SGE makes one.
+	SGE = transport.SGE
+	// SendWR is a request to send, write, read or run an atomic.
+	SendWR = transport.SendWR
+	// RecvWR offers memory for one incoming message.
+	RecvWR = transport.RecvWR
 	// Completion tells the outcome of one work request.
 	Completion = transport.Completion
 	// CompletionError is a work request that failed. errors.Is finds its status,
@@ -116,4 +122,39 @@ const (
 var (
 	PaperOptions = transport.PaperOptions
 	WireOptions  = transport.WireOptions
+)
+
+// Errors that posting and modifying return at once, without side effects.
+var (
+	ErrState       = transport.ErrState
+	ErrQueueFull   = transport.ErrQueueFull
+	ErrTooManySGE  = transport.ErrTooManySGE
+	ErrTooLong     = transport.ErrTooLong
+	ErrInline      = transport.ErrInline
+	ErrOperation   = transport.ErrOperation
+	ErrAttr        = transport.ErrAttr
+	ErrRange       = transport.ErrRange   // bytes beyond the end of a region
+	ErrForeign     = transport.ErrForeign // an object of another device or protection domain
+	ErrLocalAccess = transport.ErrLocalAccess
+	ErrAtomicShape = transport.ErrAtomicShape
+)
+
+// Errors of completions: what errors.Is finds in Completion.Err. They are the
+// failed statuses themselves.
+var (
+	ErrLocalLength       error = transport.LocLenErr
+	ErrLocalOperation    error = transport.LocQPOpErr
+	ErrLocalProtection   error = transport.LocProtErr
+	ErrFlushed           error = transport.WRFlushErr
+	ErrBadResponse       error = transport.BadRespErr
+	ErrLocalAccessFailed error = transport.LocAccessErr
+	ErrRemoteInvalid     error = transport.RemInvReqErr
+	ErrRemoteAccess      error = transport.RemAccessErr
+	ErrRemoteOperation   error = transport.RemOpErr
+	ErrRetryExceeded     error = transport.RetryExcErr
+	ErrRNRRetryExceeded  error = transport.RNRRetryExcErr
+	ErrRemoteAborted     error = transport.RemAbortErr
+	ErrFatal             error = transport.FatalErr
+	ErrResponseTimeout   error = transport.RespTimeoutErr
+	ErrGeneral           error = transport.GeneralErr
 )

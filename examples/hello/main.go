@@ -49,7 +49,7 @@ func main() {
 	offer := conn.PrivateData()
 	copy(mr.Bytes(), "hello")
 	check(conn.QP().PostSend(&verbs.SendWR{
-		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: mr, Length: mr.Len()}},
+		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{mr.All()},
 		RemoteAddr: binary.BigEndian.Uint64(offer), RKey: verbs.RKey(binary.BigEndian.Uint32(offer[8:])),
 	}))
 	var done [1]verbs.Completion

@@ -78,7 +78,7 @@ func (r *perftestResponder) describe(qp *verbs.QP) perftest.Keys { return keysOf
 
 // receive posts n receives.
 func (r *perftestResponder) receive(qp *verbs.QP, n int) error {
-	wr := verbs.RecvWR{SGEs: []verbs.SGE{{MR: r.memory, Length: r.memory.Len()}}}
+	wr := verbs.RecvWR{SGEs: []verbs.SGE{r.memory.All()}}
 	for range n {
 		if err := qp.PostRecv(&wr); err != nil {
 			return err

@@ -112,7 +112,7 @@ func (e *End) prepare(qp *verbs.QP) error {
 
 func (e *End) postReceive(slot int) error {
 	return e.qp.PostRecv(&verbs.RecvWR{
-		ID: uint64(slot), SGEs: []verbs.SGE{{MR: e.messages, Offset: slot * invitationLen, Length: invitationLen}},
+		ID: uint64(slot), SGEs: []verbs.SGE{e.messages.SGE(slot*invitationLen, invitationLen)},
 	})
 }
 
@@ -158,7 +158,7 @@ func (e *End) say(ctx context.Context, i invitation) error {
 	offset := receiveSlots * invitationLen
 	copy(e.messages.Bytes()[offset:], i.append(nil))
 	return e.do(ctx, &verbs.SendWR{
-		Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: e.messages, Offset: offset, Length: invitationLen}},
+		Op: verbs.OpSend, SGEs: []verbs.SGE{e.messages.SGE(offset, invitationLen)},
 	})
 }
 

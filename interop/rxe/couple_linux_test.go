@@ -122,7 +122,7 @@ func (c *couple) makeBraidEnd(d *verbs.Device, o coupleOptions) {
 func (c *couple) post(wr verbs.SendWR, length int) {
 	c.t.Helper()
 	if wr.SGEs == nil {
-		wr.SGEs = []verbs.SGE{{MR: c.mr, Length: length}}
+		wr.SGEs = []verbs.SGE{c.mr.SGE(0, length)}
 	}
 	if wr.RemoteAddr == 0 {
 		wr.RemoteAddr = c.kmr.addr
@@ -151,7 +151,7 @@ func (c *couple) kpost(w kernelWR, length int) {
 // recv posts a receive of braid into the first bytes of its memory.
 func (c *couple) recv(length int) {
 	c.t.Helper()
-	if err := c.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: c.mr, Length: length}}}); err != nil {
+	if err := c.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{c.mr.SGE(0, length)}}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -61,7 +61,7 @@ func (s *sharedReceives) post() {
 		return
 	}
 	x := s.slots[s.posted]
-	wr := verbs.RecvWR{ID: idShared | uint64(s.posted), SGEs: []verbs.SGE{{MR: s.memory.mr, Offset: x.offset, Length: x.length}}}
+	wr := verbs.RecvWR{ID: idShared | uint64(s.posted), SGEs: []verbs.SGE{s.memory.mr.SGE(x.offset, x.length)}}
 	if err := s.srq.PostRecv(&wr); err != nil {
 		s.w.fail("host %d: shared receive %d refused: %v", s.host, s.posted, err)
 	}
