@@ -11,14 +11,6 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// Lies that a kind of queue pair does not withstand yet, by name, each with what
-// it breaks. They are not told to it unless BRAID_KNOWN_FAULTS is set. Remove an
-// entry when its cause is fixed.
-var (
-	mpKnownLies = map[string]string{}
-	rcKnownLies = map[string]string{}
-)
-
 // hostileScenario is everything that a run depends on.
 type hostileScenario struct {
 	seed     uint64
@@ -38,12 +30,8 @@ const hostileTime = 5 * Millisecond
 
 // liesTo lists what a kind of queue pair is to withstand.
 func liesTo(rc bool) (list []*lie) {
-	known := mpKnownLies
-	if rc {
-		known = rcKnownLies
-	}
 	for _, l := range lies {
-		if _, fault := known[l.name]; (!fault || drawKnownFaults) && (rc && l.rc || !rc && l.mp) {
+		if rc && l.rc || !rc && l.mp {
 			list = append(list, l)
 		}
 	}
