@@ -25,8 +25,8 @@ func TestMPForgedAcksAreIgnored(t *testing.T) {
 		q.wantSent("IW", 0, 1, 2, 3)
 		a := q.ackOf(0)
 		c.edit(&a)
-		if v := q.handle(a); v != Drop || q.mp.Counters().Stale != 1 {
-			t.Errorf("%s: verdict %v, %d stale", c.name, v, q.mp.Counters().Stale)
+		if v := q.handle(a); v != Drop || q.mp.Counters().Stale+q.mp.Counters().Malformed != 1 {
+			t.Errorf("%s: verdict %v, counters %+v", c.name, v, *q.mp.Counters())
 		}
 		q.wantIdle(c.name)
 		q.wantWindow(c.name, 4)
