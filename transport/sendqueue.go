@@ -86,9 +86,8 @@ func (q *sendQueue) pushKeepalive() {
 // push copies a request of length bytes into the queue.
 func (q *sendQueue) push(wr *SendWR, length uint32) {
 	w := q.wqes.push()
-	sges := w.SGEs[:0] // the memory of the slot's last request
-	w.SendWR = *wr
-	w.SGEs, w.Inline, w.length = sges, nil, length
+	w.copyScalars(wr)
+	w.SGEs, w.length = w.SGEs[:0], length // the memory of the slot's last request
 	w.psn, w.packets, w.arrived, w.started, w.done, w.keepalive = 0, 0, 0, false, false, false
 	if wr.Inline == nil {
 		w.SGEs = appendSGEs(w.SGEs, wr.SGEs)
@@ -99,6 +98,15 @@ func (q *sendQueue) push(wr *SendWR, length uint32) {
 	if length > 0 {
 		w.SGEs = append(w.SGEs, SGE{Region: &w.inline, Length: length})
 	}
+}
+
+// copyScalars copies all of a request but its lists. Copying the whole struct, the
+// compiler would move the lists of every program that posts to the heap.
+func (w *sendWQE) copyScalars(wr *SendWR) {
+	w.ID, w.Op, w.Flags = wr.ID, wr.Op, wr.Flags
+	w.RemoteAddr, w.RKey, w.Imm = wr.RemoteAddr, wr.RKey, wr.Imm
+	w.Compare, w.SwapAdd = wr.Compare, wr.SwapAdd
+	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 }
 
 // checkLocal checks the local side of a request: the inline bytes, or elements,

@@ -40,8 +40,8 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	var out [4]Completion
 	ctx := context.Background()
 	allocs := testing.AllocsPerRun(1000, func() {
-		wr := SendWR{ID: 1, Op: OpSend, SGEs: sges, AH: to}
-		if err := q.PostSend(&wr); err != nil {
+		// The request is made on the stack, and its lists too.
+		if err := q.PostSend(&SendWR{ID: 1, Op: OpSend, SGEs: []SGE{m.SGE(0, 8), m.SGE(8, 8)}, AH: to}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := cq.Poll(out[:]); n != 1 || err != nil || out[0].WRID != 1 || out[0].Err() != nil {
