@@ -102,7 +102,7 @@ func (a *Agent) open() (err error) {
 
 // recvOf is the request that lets a slot of the buffer take a datagram.
 func (a *Agent) recvOf(slot int) verbs.RecvWR {
-	a.sges[slot] = verbs.SGE{MR: a.buffer, Offset: slot * agentSlot, Length: agentSlot}
+	a.sges[slot] = a.buffer.SGE(slot*agentSlot, agentSlot)
 	return verbs.RecvWR{ID: uint64(slot), SGEs: a.sges[slot : slot+1]}
 }
 

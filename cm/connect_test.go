@@ -88,7 +88,7 @@ func TestPrepare(t *testing.T) {
 		must(t, err)
 		o := b.options(verbs.MP, "")
 		o.Prepare = func(q *verbs.QP) error {
-			return q.PostRecv(&verbs.RecvWR{ID: 9, SGEs: []verbs.SGE{{MR: b.mr, Length: 100}}})
+			return q.PostRecv(&verbs.RecvWR{ID: 9, SGEs: []verbs.SGE{b.mr.SGE(0, 100)}})
 		}
 		first := b.accepting(l, o)
 		c, err := a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, ""))

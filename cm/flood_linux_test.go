@@ -52,7 +52,7 @@ func newSpoofer(t testing.TB, l *Listener) *spoofer {
 // send sends one request, of a standard peer or of one that claims to be braid.
 func (s *spoofer) send() {
 	from := netip.AddrFrom4([4]byte{127, 200, byte(s.r.Uint32()), byte(s.r.Uint32())})
-	s.req.LocalID, s.req.QPN = mad.CommID(s.r.Uint32()), 2+s.r.Uint32N(1<<24-4)
+	s.req.LocalID, s.req.QPN = mad.CommID(s.r.Uint32()), verbs.QPN(2+s.r.Uint32N(1<<24-4))
 	mad.IPHeader{Src: from, Dst: s.to}.Append(s.req.PrivateData[:0])
 	var t *terms
 	if s.r.IntN(2) == 0 {

@@ -20,7 +20,7 @@ func TestNeverSendsRTU(t *testing.T) {
 		must(t, err)
 		s := newStandard(t, n, verbs.QPOptions{})
 		const silent = 300
-		for i := range uint32(silent) {
+		for i := range verbs.QPN(silent) {
 			req := s.request(l, "")
 			req.QPN += i
 			_, err := s.agent.Machine().Connect(s.agent.Now(), l.Addr().Addr(), req)
@@ -142,7 +142,7 @@ func TestSpoofedREQ(t *testing.T) {
 		must(t, err)
 		cb := (<-accepted).conn
 		for _, kind := range []*terms{nil, {retry: true}} {
-			req := mad.REQ{LocalID: 7, Service: mad.PortService(l.Addr().Port()), QPN: uint32(ca.QP().Number())}
+			req := mad.REQ{LocalID: 7, Service: mad.PortService(l.Addr().Port()), QPN: ca.QP().Number()}
 			mad.IPHeader{Src: a.dev.Query().Local, Dst: l.Addr().Addr()}.Append(req.PrivateData[:0])
 			must(t, pack(req.PrivateData[mad.IPHeaderLen:], nil, kind))
 			b.inject(a.dev.Query().Local, &req)

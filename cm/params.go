@@ -37,7 +37,7 @@ func requestFor(q *verbs.QP, to netip.AddrPort, srcPort uint16, o *Options) (mad
 		return mad.REQ{}, fmt.Errorf("cm: %w", err)
 	}
 	req := mad.REQ{
-		Service: mad.PortService(to.Port()), QPN: uint32(p.QPN), PSN: uint32(p.PSN),
+		Service: mad.PortService(to.Port()), QPN: p.QPN, PSN: p.PSN,
 		ResponderResources: uint8(p.ReadsServed), InitiatorDepth: uint8(max(c.Reads, 0)),
 		Transport: mad.TransportRC, Retry: uint8(max(c.RetryCount, 0)), RNRRetry: uint8(max(c.RNRRetry, 0)),
 		PKey: defaultPKey, MTU: mad.MTUOf(p.MTU), SRQ: o.QP.SRQ != nil,
@@ -70,7 +70,7 @@ func replyFor(q *verbs.QP, p *verbs.ConnParams, req *mad.REQ, o *Options, peer *
 	info := q.Query()
 	c := &info.Options.Conn
 	rep := mad.REP{
-		QPN: uint32(p.QPN), PSN: uint32(p.PSN),
+		QPN: p.QPN, PSN: p.PSN,
 		ResponderResources: min(uint8(p.ReadsServed), req.InitiatorDepth),
 		InitiatorDepth:     min(uint8(max(c.Reads, 0)), req.ResponderResources),
 		RNRRetry:           uint8(max(c.RNRRetry, 0)), SRQ: o.QP.SRQ != nil,
@@ -85,8 +85,8 @@ func replyFor(q *verbs.QP, p *verbs.ConnParams, req *mad.REQ, o *Options, peer *
 // remoteEnd is what the standard fields of a REQ or REP say of their sender.
 type remoteEnd struct {
 	addr  netip.Addr
-	qpn   uint32
-	psn   uint32 // of the first packet that it wants to receive
+	qpn   verbs.QPN
+	psn   verbs.PSN // of the first packet that it wants to receive
 	reads uint8
 	mtu   int    // of the REQ: a standard peer has one path MTU for both sides
 	terms *terms // nil: a standard peer
@@ -101,7 +101,7 @@ type remoteEnd struct {
 func (p *remoteEnd) connect(q *verbs.QP, o *Options, limits *verbs.Limits) error {
 	local := q.Params()
 	remote := verbs.ConnParams{
-		Type: local.Type, Addr: p.addr, QPN: verbs.QPN(p.qpn), PSN: local.PSN,
+		Type: local.Type, Addr: p.addr, QPN: p.qpn, PSN: local.PSN,
 		MTU: p.mtu, Paths: 1, ReadsServed: min(int(p.reads), limits.Reads),
 	}
 	if p.terms != nil {
@@ -110,7 +110,7 @@ func (p *remoteEnd) connect(q *verbs.QP, o *Options, limits *verbs.Limits) error
 	if err := remote.Check(); err != nil {
 		return fmt.Errorf("%w: %w", errPeer, err)
 	}
-	if err := q.SetFirstPSN(verbs.PSN(p.psn)); err != nil {
+	if err := q.SetFirstPSN(p.psn); err != nil {
 		return err
 	}
 	if o.Prepare != nil {

@@ -51,7 +51,7 @@ func (s *simulated) act() {
 			p := remoteEnd{addr: e.Peer, qpn: e.REQ.QPN, psn: e.REQ.PSN, mtu: e.REQ.MTU.Bytes()}
 			local := s.qp.Params()
 			must(s.t, p.connect(s.qp, &Options{}, &verbs.Limits{}))
-			must(s.t, core.Accept(now, e.ID, mad.REP{QPN: uint32(local.QPN), PSN: uint32(local.PSN)}, true))
+			must(s.t, core.Accept(now, e.ID, mad.REP{QPN: local.QPN, PSN: local.PSN}, true))
 		case machine.Replied:
 			p := remoteEnd{addr: e.Peer, qpn: e.REP.QPN, psn: e.REP.PSN, mtu: s.qp.Params().MTU}
 			must(s.t, p.connect(s.qp, &Options{}, &verbs.Limits{}))
@@ -78,7 +78,7 @@ func converse(t *testing.T, seed uint64) (log []string, repeated uint64) {
 	must(t, b.agent.Machine().Listen(mad.PortService(1), 10))
 	p := a.qp.Params()
 	_, err = a.agent.Machine().Connect(a.agent.Now(), b.qp.Params().Addr, mad.REQ{
-		Service: mad.PortService(1), QPN: uint32(p.QPN), PSN: uint32(p.PSN), MTU: mad.MTUOf(p.MTU),
+		Service: mad.PortService(1), QPN: p.QPN, PSN: p.PSN, MTU: mad.MTUOf(p.MTU),
 	})
 	must(t, err)
 	for now := n.Now(); now < 20*sim.Second && a.agent.Machine().Len() > 0; now += sim.Millisecond {

@@ -62,12 +62,12 @@ func (s *standard) next(want machine.EventKind) machine.Event {
 // connect makes the queue pair ready as the specification has it: it sends from
 // the packet number that the peer's message announced, and the peer sends from
 // the one that ours did.
-func (s *standard) connect(to netip.Addr, qpn, psn uint32, mtu int) {
+func (s *standard) connect(to netip.Addr, qpn verbs.QPN, psn verbs.PSN, mtu int) {
 	s.t.Helper()
 	announced := s.qp.Params().PSN
-	must(s.t, s.qp.SetFirstPSN(verbs.PSN(psn)))
+	must(s.t, s.qp.SetFirstPSN(psn))
 	must(s.t, s.qp.Connect(verbs.ConnParams{
-		Type: verbs.RC, Addr: to, QPN: verbs.QPN(qpn), PSN: announced, MTU: mtu, Paths: 1, ReadsServed: 16,
+		Type: verbs.RC, Addr: to, QPN: qpn, PSN: announced, MTU: mtu, Paths: 1, ReadsServed: 16,
 	}))
 }
 
@@ -75,7 +75,7 @@ func (s *standard) connect(to netip.Addr, qpn, psn uint32, mtu int) {
 func (s *standard) request(to *Listener, data string) mad.REQ {
 	p := s.qp.Params()
 	req := mad.REQ{
-		Service: mad.PortService(to.Addr().Port()), QPN: uint32(p.QPN), PSN: uint32(p.PSN),
+		Service: mad.PortService(to.Addr().Port()), QPN: p.QPN, PSN: p.PSN,
 		ResponderResources: 128, InitiatorDepth: 128, Retry: 7, RNRRetry: 7, PKey: 0xffff,
 		MTU: mad.MTUOf(p.MTU), Primary: mad.Route{HopLimit: 64, AckTimeout: 18},
 	}
@@ -143,13 +143,13 @@ func TestStandardServer(t *testing.T) {
 		}
 		p := s.qp.Params()
 		s.connect(e.Peer, e.REQ.QPN, e.REQ.PSN, e.REQ.MTU.Bytes())
-		must(t, s.agent.Machine().Accept(s.agent.Now(), e.ID, mad.REP{QPN: uint32(p.QPN), PSN: uint32(p.PSN), ResponderResources: 255}, false))
+		must(t, s.agent.Machine().Accept(s.agent.Now(), e.ID, mad.REP{QPN: p.QPN, PSN: p.PSN, ResponderResources: 255}, false))
 		s.agent.Flush()
 		got := <-dialed
 		must(t, got.err)
 		s.next(machine.Established)
 		q := got.conn.QP()
-		if q.Type() != verbs.RC || uint32(q.Number()) != e.REQ.QPN || len(got.conn.PrivateData()) != mad.REPPrivateLen {
+		if q.Type() != verbs.RC || q.Number() != e.REQ.QPN || len(got.conn.PrivateData()) != mad.REPPrivateLen {
 			t.Errorf("%v %v, %d bytes", q.Type(), q.Number(), len(got.conn.PrivateData()))
 		}
 		mr, err := s.qp.PD().AllocMemory(64, verbs.LocalWrite|verbs.RemoteWrite)

@@ -25,7 +25,7 @@ func mtuMismatch(t *testing.T) {
 		a.must(a.qp.Connect(b.qp.Params()))
 		b.must(b.qp.Connect(a.qp.Params()))
 		copy(a.mr.Bytes(), "hello")
-		a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: 5000}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+		a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{a.mr.SGE(0, 5000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 		if sent := a.qp.Stats().PacketsSent; sent != 20 || string(b.mr.Bytes()[:5]) != "hello" {
 			t.Errorf("%s: 5000 bytes took %d packets, want 20", name, sent)
 		}
@@ -63,7 +63,7 @@ func mtuBlackHole(t *testing.T) {
 		n.Run(1)
 		a, b := pair(t, n, qp)
 		write := func(length int) error {
-			wr := verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: length}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}
+			wr := verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, length)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}
 			a.must(a.qp.PostSend(&wr))
 			var c [1]verbs.Completion
 			_, err := a.cq.Wait(t.Context(), c[:])

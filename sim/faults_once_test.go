@@ -19,7 +19,7 @@ func count(t *testing.T, n *Network, qp verbs.QPOptions, times int) (left uint64
 	t.Helper()
 	a, b := pair(t, n, qp)
 	for i := range times {
-		wr := verbs.SendWR{Op: verbs.OpFetchAdd, SwapAdd: 1, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), SGEs: []verbs.SGE{{MR: a.mr, Offset: 8 * i, Length: 8}}, Flags: verbs.Signaled}
+		wr := verbs.SendWR{Op: verbs.OpFetchAdd, SwapAdd: 1, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), SGEs: []verbs.SGE{a.mr.SGE(8*i, 8)}, Flags: verbs.Signaled}
 		a.must(a.qp.PostSend(&wr))
 	}
 	for range times {
@@ -94,12 +94,12 @@ func askOnce(t *testing.T, name string, n *Network, a, b *side) (again uint64) {
 		inbox  = 1024
 	)
 	for i := range rounds + spare {
-		b.must(b.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{{MR: b.mr, Offset: inbox + i*size, Length: size}}}))
+		b.must(b.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{b.mr.SGE(inbox+i*size, size)}}))
 	}
 	for i := range rounds {
 		copy(a.mr.Bytes()[inbox+i*size:], bytes.Repeat([]byte{byte(i + 1)}, size))
-		a.must(a.qp.PostSend(&verbs.SendWR{Op: verbs.OpFetchAdd, SwapAdd: 1, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), SGEs: []verbs.SGE{{MR: a.mr, Offset: 8 * i, Length: 8}}, Flags: verbs.Signaled}))
-		a.must(a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: a.mr, Offset: inbox + i*size, Length: size}}, Flags: verbs.Signaled}))
+		a.must(a.qp.PostSend(&verbs.SendWR{Op: verbs.OpFetchAdd, SwapAdd: 1, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), SGEs: []verbs.SGE{a.mr.SGE(8*i, 8)}, Flags: verbs.Signaled}))
+		a.must(a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{a.mr.SGE(inbox+i*size, size)}, Flags: verbs.Signaled}))
 	}
 	for range 2 * rounds {
 		a.wait()

@@ -24,7 +24,7 @@ func crash(t *testing.T, qp verbs.QPOptions, seed uint64, end int) (n *Network, 
 	n.Run(1)
 	a, b = pair(t, n, qp)
 	copy(a.mr.Bytes(), bytes.Repeat([]byte{0xdd}, a.mr.Len()))
-	a.must(a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: a.mr.Len()}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}))
+	a.must(a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.All()}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}))
 	flight := 500 * Microsecond // the data is on its way
 	if end == sender {
 		flight += Millisecond // the acknowledgements are
@@ -123,8 +123,8 @@ func checkFresh(t *testing.T, name string, n *Network, a, b *side) {
 	t.Helper()
 	const size = 20_000
 	copy(a.mr.Bytes(), bytes.Repeat([]byte{0x11}, size))
-	b.must(b.qp.PostRecv(&verbs.RecvWR{ID: 7, SGEs: []verbs.SGE{{MR: b.mr, Length: size}}}))
-	a.must(a.qp.PostSend(&verbs.SendWR{ID: 6, Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}}))
+	b.must(b.qp.PostRecv(&verbs.RecvWR{ID: 7, SGEs: []verbs.SGE{b.mr.SGE(0, size)}}))
+	a.must(a.qp.PostSend(&verbs.SendWR{ID: 6, Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)}}))
 	n.Run(n.Now() + 20*Millisecond) // everything old and new has arrived
 	for _, s := range []struct {
 		*side

@@ -63,7 +63,7 @@ func numbersWrap(t *testing.T) {
 		for i := range a.mr.Bytes() {
 			a.mr.Bytes()[i] = byte(i * 13)
 		}
-		a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: packets * 256}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+		a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{a.mr.SGE(0, packets*256)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 		if !bytes.Equal(a.mr.Bytes()[:packets*256], b.mr.Bytes()[:packets*256]) {
 			t.Errorf("%s: wrong bytes", name)
 		}

@@ -16,7 +16,7 @@ type flow struct {
 	size     int64 // of a message
 	region   [2]*verbs.MR
 	remote   uint64 // address at the receiver
-	rkey     uint32
+	rkey     verbs.RKey
 
 	posted   int64 // bytes
 	acked    int64
@@ -186,7 +186,7 @@ func (f *flow) postOn(i int, l *lane) {
 		}
 	}
 	f.messages++
-	f.sge[0] = verbs.SGE{MR: f.region[0], Offset: int(offset), Length: int(length)}
+	f.sge[0] = f.region[0].SGE(int(offset), int(length))
 	wr := &f.wr
 	*wr = verbs.SendWR{
 		ID: uint64(f.ID)<<wridFlowShift | uint64(i)<<wridLaneShift | uint64(length),

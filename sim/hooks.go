@@ -7,8 +7,8 @@ import (
 )
 
 func init() {
-	hook.Decorate = func(network any, host int, number uint32, layer func(transport.QP) transport.QP) {
-		c := network.(*Network).hosts[host].conns.find(wire.QPN(number))
+	hook.Decorate = func(network any, host int, number wire.QPN, layer func(transport.QP) transport.QP) {
+		c := network.(*Network).hosts[host].conns.find(number)
 		c.qp = layer(c.qp)
 	}
 	hook.LoseResume = func(network any, count int) {

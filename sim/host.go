@@ -154,7 +154,7 @@ func (h *host) address(c *conn, p *packet) {
 // addressDatagram finds where a datagram goes; an address that no host has leads
 // nowhere.
 func (h *host) addressDatagram(p *packet) {
-	addr, ok := h.addresses.Addr(verbs.AH(p.AH))
+	addr, ok := h.addresses.Addr(p.AH)
 	to := h.net.hostAt(addr)
 	if !ok || to < 0 {
 		p.dst = int32(h.number) // comes back and is dropped as unknown
@@ -201,7 +201,7 @@ func (h *host) accept(p *packet) *conn {
 	}
 	p.AH = 0
 	if c.remote < 0 {
-		p.AH = uint32(h.addresses.Learn(hostAddr(int(p.src))))
+		p.AH = h.addresses.Learn(hostAddr(int(p.src)))
 	}
 	return c
 }

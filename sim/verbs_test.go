@@ -83,7 +83,7 @@ func TestPrograms(t *testing.T) {
 				a, b := pair(t, n, o)
 				exercise(t, a, b)
 				before := n.Now()
-				a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+				a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 				// Four links of 1 µs there and back, and the packets' own length.
 				if took := n.Now() - before; took < 8*Microsecond || took > 9*Microsecond {
 					t.Errorf("a small WRITE took %v", took)
@@ -105,7 +105,7 @@ func exercise(t *testing.T, a, b *side) {
 		local[i] = byte(i * 7)
 	}
 	const size = 5000 // five packets
-	to := verbs.SendWR{RemoteAddr: b.mr.Addr() + 100, RKey: b.mr.RKey(), SGEs: []verbs.SGE{{MR: a.mr, Offset: 3, Length: 2000}, {MR: a.mr, Offset: 9000, Length: 3000}}}
+	to := verbs.SendWR{RemoteAddr: b.mr.Addr() + 100, RKey: b.mr.RKey(), SGEs: []verbs.SGE{a.mr.SGE(3, 2000), a.mr.SGE(9000, 3000)}}
 	source := append(bytes.Clone(local[3:2003]), local[9000:12000]...)
 
 	write := to
@@ -114,12 +114,12 @@ func exercise(t *testing.T, a, b *side) {
 	if !bytes.Equal(remote[100:100+size], source) || remote[99] != 0 || remote[100+size] != 0 {
 		t.Error("WRITE: wrong bytes")
 	}
-	read := verbs.SendWR{Op: verbs.OpRead, RemoteAddr: b.mr.Addr() + 100, RKey: b.mr.RKey(), SGEs: []verbs.SGE{{MR: a.mr, Offset: 30000, Length: size}}}
+	read := verbs.SendWR{Op: verbs.OpRead, RemoteAddr: b.mr.Addr() + 100, RKey: b.mr.RKey(), SGEs: []verbs.SGE{a.mr.SGE(30000, size)}}
 	a.request(read)
 	if !bytes.Equal(local[30000:30000+size], source) {
 		t.Error("READ: wrong bytes")
 	}
-	b.must(b.qp.PostRecv(&verbs.RecvWR{ID: 9, SGEs: []verbs.SGE{{MR: b.mr, Offset: 20000, Length: size}}}))
+	b.must(b.qp.PostRecv(&verbs.RecvWR{ID: 9, SGEs: []verbs.SGE{b.mr.SGE(20000, size)}}))
 	send := to
 	send.Op, send.Imm = verbs.OpSendImm, 0xfeed
 	a.request(send)
@@ -127,7 +127,7 @@ func exercise(t *testing.T, a, b *side) {
 		t.Errorf("SEND: %+v, or wrong bytes", c)
 	}
 	binary.NativeEndian.PutUint64(remote[50000:], 40)
-	atomic := verbs.SendWR{Op: verbs.OpFetchAdd, SwapAdd: 2, RemoteAddr: b.mr.Addr() + 50000, RKey: b.mr.RKey(), SGEs: []verbs.SGE{{MR: a.mr, Offset: 40000, Length: 8}}}
+	atomic := verbs.SendWR{Op: verbs.OpFetchAdd, SwapAdd: 2, RemoteAddr: b.mr.Addr() + 50000, RKey: b.mr.RKey(), SGEs: []verbs.SGE{a.mr.SGE(40000, 8)}}
 	a.request(atomic)
 	if got, left := binary.NativeEndian.Uint64(local[40000:]), binary.NativeEndian.Uint64(remote[50000:]); got != 40 || left != 42 {
 		t.Errorf("FETCH_ADD answered %d and left %d", got, left)
@@ -147,13 +147,13 @@ func TestDatagrams(t *testing.T) {
 		a, b := newSide(t, n, 0, o), newSide(t, n, 1, o)
 		a.must(a.qp.Activate(7))
 		b.must(b.qp.Activate(7))
-		b.must(b.qp.PostRecv(&verbs.RecvWR{ID: 1, SGEs: []verbs.SGE{{MR: b.mr, Length: 1000}}}))
+		b.must(b.qp.PostRecv(&verbs.RecvWR{ID: 1, SGEs: []verbs.SGE{b.mr.SGE(0, 1000)}}))
 		copy(a.mr.Bytes(), "through the fabric")
 		ah, err := a.pd.CreateAH(b.qp.Params().Addr)
 		a.must(err)
 		nowhere, err := a.pd.CreateAH(netip.MustParseAddr("10.9.9.9"))
 		a.must(err)
-		wr := verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: a.mr, Length: 18}}, AH: nowhere, RemoteQPN: b.qp.Number(), RemoteQKey: 7}
+		wr := verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{a.mr.SGE(0, 18)}, AH: nowhere, RemoteQPN: b.qp.Number(), RemoteQKey: 7}
 		a.request(wr)
 		wr.AH = ah
 		a.request(wr)
@@ -189,7 +189,7 @@ func TestProgramsActAtTheEndOfARun(t *testing.T) {
 	n := newNetwork(t, leafSpine(2, 1, 2), Config{Seed: 1, Verify: true})
 	a, b := pair(t, n, rc)
 	n.Run(5 * Millisecond)
-	a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+	a.request(verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 	if n.Now() < 5*Millisecond+8*Microsecond || n.Now() > 5*Millisecond+9*Microsecond {
 		t.Errorf("a request posted at 5 ms completed at %v", n.Now())
 	}

@@ -65,7 +65,7 @@ func (b *base) PostRecv(_ Time, wr *RecvWR) error {
 		return ErrState
 	}
 	if b.state == Err {
-		b.complete(Completion{ID: wr.ID, Status: WRFlushErr, Op: OpRecv})
+		b.complete(Completion{WRID: wr.ID, Status: WRFlushErr, Op: OpRecv})
 		return nil
 	}
 	return b.rq.own.Post(wr)
@@ -78,7 +78,7 @@ func (b *base) postSend(wr *SendWR) error {
 	case RTS, SQD:
 		return b.sq.post(&b.cfg, wr)
 	case Err, SQE:
-		b.complete(Completion{ID: wr.ID, Status: WRFlushErr, Op: wr.Op})
+		b.complete(Completion{WRID: wr.ID, Status: WRFlushErr, Op: wr.Op})
 		return nil
 	}
 	return fmt.Errorf("%w: %v", ErrState, b.state)
@@ -86,13 +86,13 @@ func (b *base) postSend(wr *SendWR) error {
 
 // complete queues a completion for PollCompletion.
 func (b *base) complete(c Completion) {
-	c.QPN = uint32(b.cfg.Number)
+	c.QPN = b.cfg.Number
 	*b.done.push() = c
 }
 
 // raise queues an asynchronous event for PollEvent.
 func (b *base) raise(k EventKind, p Path) {
-	*b.events.push() = Event{Kind: k, QPN: uint32(b.cfg.Number), Path: p}
+	*b.events.push() = Event{Kind: k, QPN: b.cfg.Number, Path: p}
 }
 
 // PollCompletion yields the next completion.
@@ -122,7 +122,7 @@ func (b *base) retire() {
 	for b.sq.wqes.len() > 0 && b.sq.wqes.at(0).done {
 		w := b.sq.pop()
 		if (b.cfg.SignalAll || w.Flags&Signaled != 0) && !w.keepalive {
-			b.complete(Completion{ID: w.ID, Op: w.Op, Bytes: w.length})
+			b.complete(Completion{WRID: w.ID, Op: w.Op, Bytes: w.length})
 		}
 	}
 	if b.state == SQD && b.sq.started == 0 && !b.drained {
@@ -145,11 +145,11 @@ func (b *base) flush(status Status) {
 		if status != Success {
 			s, status = status, Success
 		}
-		b.complete(Completion{ID: w.ID, Status: s, Op: w.Op})
+		b.complete(Completion{WRID: w.ID, Status: s, Op: w.Op})
 	}
 	for b.rq.own.wqes.len() > 0 {
 		if w := b.rq.consume(); b.rq.posted(w) {
-			b.complete(Completion{ID: w.id, Status: WRFlushErr, Op: OpRecv})
+			b.complete(Completion{WRID: w.id, Status: WRFlushErr, Op: OpRecv})
 		}
 	}
 	if b.cfg.Recv != nil {

@@ -42,7 +42,7 @@ type Attr struct {
 	RNRRetry     uint8 // 0..7; 7: for ever
 	MinRNRTimer  uint8 // code of the wait that we ask of a peer without receives
 	Window       int   // RC: packets in flight at most (what the peer's receiver can take); 0: default
-	QKey         uint32
+	QKey         wire.QKey
 	Paths        int // MP: virtual paths to use
 	TrackedSlots int // MP: the peer's L
 	// Keepalive is the silence after which a connected peer is asked whether it
@@ -62,6 +62,8 @@ var (
 	ErrInline      = errors.New("inline data not allowed or too long")
 	ErrOperation   = errors.New("operation not supported by this queue pair")
 	ErrAttr        = errors.New("attribute out of range")
+	ErrRange       = errors.New("outside the memory region")
+	ErrForeign     = errors.New("object belongs to another device or protection domain")
 	ErrLocalAccess = errors.New("local memory lacks the right, or is deregistered")
 	ErrAtomicShape = errors.New("an atomic needs eight aligned local bytes")
 )

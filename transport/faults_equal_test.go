@@ -141,9 +141,6 @@ func TestWaitingForAReceiveCostsLittle(t *testing.T) {
 	const name = "TestWaitingForAReceiveCostsLittle/"
 	sent := map[string]uint64{}
 	asPrograms(t, func(t *testing.T, sc *scenario) {
-		if !sc.survives(drawGates) {
-			t.Skipf("known fault: %s", mpKnownFaults[drawGates])
-		}
 		sc.setLinks(linkSpec{delay: 12 * Microsecond, nsPerByte: 8})
 		sc.ops, sc.kinds, sc.size = [2]int{1, 0}, []Op{OpSend}, 8*1024
 		w := newConnection(sc, &eventQueue{})

@@ -78,18 +78,3 @@ func lacksReceive(h *host) bool {
 	l := &h.work
 	return l.recvPosted == l.recvDone && l.recvPosted < len(l.recvs) && !h.failed && !l.aborted
 }
-
-// unreachable says that the known faults keep the bug from every queue pair.
-func (b *plantedBug) unreachable() bool {
-	for _, sc := range []*scenario{{rc: true}, {rc: false}} {
-		if sc.rc && !b.rc || !sc.rc && !b.mp {
-			continue
-		}
-		for _, d := range b.needs {
-			if sc.survives(d) {
-				return false
-			}
-		}
-	}
-	return len(b.needs) > 0
-}

@@ -82,29 +82,29 @@ func (h *host) checkCompletion(c *Completion) {
 		return
 	}
 	l := &h.work
-	if l.completed > int(c.ID) || int(c.ID) >= l.posted {
-		h.fail("completion of request %d, when %d are complete and %d posted", c.ID, l.completed, l.posted)
+	if l.completed > int(c.WRID) || int(c.WRID) >= l.posted {
+		h.fail("completion of request %d, when %d are complete and %d posted", c.WRID, l.completed, l.posted)
 	}
-	o := l.ops[c.ID]
-	for _, q := range l.ops[l.completed:c.ID] {
+	o := l.ops[c.WRID]
+	for _, q := range l.ops[l.completed:c.WRID] {
 		if q.signaled(h.w.sc) || h.failed {
-			h.fail("request %d completed before request %d", c.ID, q.index)
+			h.fail("request %d completed before request %d", c.WRID, q.index)
 		}
 		h.checkEffect(q)
 	}
-	l.completed = int(c.ID) + 1
+	l.completed = int(c.WRID) + 1
 	if c.Op != o.kind {
-		h.fail("request %d is a %v, completed as %v", c.ID, o.kind, c.Op)
+		h.fail("request %d is a %v, completed as %v", c.WRID, o.kind, c.Op)
 	}
 	if c.Status != Success {
 		h.checkFailure(c)
 		return
 	}
 	if h.failed {
-		h.fail("request %d completed well after a failure", c.ID)
+		h.fail("request %d completed well after a failure", c.WRID)
 	}
 	if !o.signaled(h.w.sc) || int(c.Bytes) != o.length {
-		h.fail("request %d of %d bytes completed with %d, signaled %v", c.ID, o.length, c.Bytes, o.signaled(h.w.sc))
+		h.fail("request %d of %d bytes completed with %d, signaled %v", c.WRID, o.length, c.Bytes, o.signaled(h.w.sc))
 	}
 	h.checkEffect(o)
 }

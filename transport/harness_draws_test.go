@@ -1,9 +1,6 @@
 package transport
 
-import (
-	"math/rand/v2"
-	"os"
-)
+import "math/rand/v2"
 
 // draw is something that a scenario may have beyond the plain ones: each was
 // once missing, and hid bugs.
@@ -27,29 +24,13 @@ var drawNames = [numDraws]string{"gates", "second", "beside", "paced", "interfac
 
 func (d draw) String() string { return drawNames[d] }
 
-// Draws that a kind of queue pair does not survive yet, each with the reason.
-// They are not drawn for it, unless BRAID_KNOWN_FAULTS is set, which is how to
-// see them fail. Remove an entry when its cause is fixed.
-var (
-	mpKnownFaults = map[draw]string{}
-	rcKnownFaults = map[draw]string{}
-)
-
-var drawKnownFaults = os.Getenv("BRAID_KNOWN_FAULTS") != ""
-
-// survives says whether the queue pairs of the scenario can live with a draw.
-func (s *scenario) survives(d draw) bool {
-	known := mpKnownFaults
-	if s.rc {
-		known = rcKnownFaults
-	}
-	_, fault := known[d]
-	return (!fault || drawKnownFaults) && (s.rc || d != drawPaced) // MP has no rate control
-}
+// applies says whether a draw has a meaning for the queue pairs of the scenario:
+// MP has no rate control.
+func (s *scenario) applies(d draw) bool { return s.rc || d != drawPaced }
 
 // drawn decides with probability p whether the scenario has a draw.
 func (s *scenario) drawn(r *rand.Rand, d draw, p float64) bool {
-	s.draws[d] = chance(r, p) && s.survives(d)
+	s.draws[d] = chance(r, p) && s.applies(d)
 	return s.draws[d]
 }
 
@@ -114,17 +95,8 @@ func (s *scenario) makeLoose(r *rand.Rand) {
 	}
 }
 
-// addSecond adds a second connection, of the first kind that can live with what
-// the first one's program makes of the two.
+// addSecond adds a second connection, whose program waits for the first one's.
 func (s *scenario) addSecond(r *rand.Rand) {
-	for range 20 {
-		other := plainScenario(r.Uint64())
-		if !other.survives(drawSecond) {
-			continue
-		}
-		s.second = other
-		s.gated = max(s.gated, 0.3)
-		return
-	}
-	s.draws[drawSecond] = false
+	s.second = plainScenario(r.Uint64())
+	s.gated = max(s.gated, 0.3)
 }

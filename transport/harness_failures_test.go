@@ -4,21 +4,21 @@ package transport
 func (h *host) checkFailure(c *Completion) {
 	if h.failed {
 		if c.Status != WRFlushErr {
-			h.fail("request %d: %v after the first failure", c.ID, c.Status)
+			h.fail("request %d: %v after the first failure", c.WRID, c.Status)
 		}
 		return
 	}
 	h.failed, h.work.aborted = true, true
 	for _, s := range h.w.sc.expected {
 		if c.Status == s {
-			h.checkPatience(h.work.ops[c.ID])
+			h.checkPatience(h.work.ops[c.WRID])
 			return
 		}
 	}
 	if h.refusalJustified(c) {
 		return
 	}
-	h.fail("request %d failed without cause: %v", c.ID, c.Status)
+	h.fail("request %d failed without cause: %v", c.WRID, c.Status)
 }
 
 // checkAbandoned: in the error state everything has been reported. What was not
@@ -44,18 +44,18 @@ func (h *host) refusalJustified(c *Completion) bool {
 	mine, others := h.errs(), h.peer().errs()
 	switch c.Status {
 	case RemAccessErr:
-		for _, q := range h.work.ops[:c.ID] {
+		for _, q := range h.work.ops[:c.WRID] {
 			if q.wrong {
-				h.fail("request %d failed instead of request %d", c.ID, q.index)
+				h.fail("request %d failed instead of request %d", c.WRID, q.index)
 			}
 		}
-		return h.work.ops[c.ID].wrong || h.trespasses(h.work.ops[c.ID]) || mine && (others || h.w.lossy())
+		return h.work.ops[c.WRID].wrong || h.trespasses(h.work.ops[c.WRID]) || mine && (others || h.w.lossy())
 	case RetryExcErr:
 		return (mine || others) && h.peer().failed
 	case WRFlushErr:
 		return others || h.hungUp
 	case LocProtErr:
-		return h.losesSource(h.work.ops[c.ID])
+		return h.losesSource(h.work.ops[c.WRID])
 	}
 	return false
 }

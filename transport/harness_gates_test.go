@@ -154,6 +154,6 @@ func (g *gatePlan) forward(o *operation, at int) {
 		return
 	}
 	o.forwards, o.length, o.source = m, m.length, m.source
-	o.flags &^= Inline
+	o.inline = false
 	o.gate = &gate{h: g.hosts[at], recv: true, index: m.message}
 }

@@ -3,6 +3,8 @@ package transport
 import (
 	"bytes"
 	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // Memory that a peer uses may end at any moment: its owner gives it another key,
@@ -40,7 +42,7 @@ type keyEnd struct {
 type offer struct {
 	region *Region
 	base   uint64
-	rkey   uint32
+	rkey   wire.RKey
 	ended  bool
 	at     Time       // when it ended
 	by     *operation // the peer's SEND with invalidate that is to end it; nil: none
@@ -87,12 +89,12 @@ func (k *offered) named(o *operation) *offer {
 // harnessMemory is the memory of a host, which hears of keys that the peer ends.
 type harnessMemory struct {
 	*testMemory
-	invalidated func(rkey uint32)
+	invalidated func(rkey wire.RKey)
 	lax         bool // a planted bug: neither keys nor regions end
 }
 
 // Invalidate implements Memory.
-func (m *harnessMemory) Invalidate(pd PD, rkey uint32) bool {
+func (m *harnessMemory) Invalidate(pd PD, rkey wire.RKey) bool {
 	if r := m.regions[rkey]; !m.lax && !m.testMemory.Invalidate(pd, rkey) || r == nil {
 		return false
 	}
@@ -164,7 +166,7 @@ func (h *host) endKey(e keyEnd) {
 }
 
 // noteInvalidated hears of a key that a SEND with invalidate has ended.
-func (h *host) noteInvalidated(rkey uint32) {
+func (h *host) noteInvalidated(rkey wire.RKey) {
 	for _, t := range []target{windowTarget, patternTarget, cellsTarget} {
 		if k := h.model.keys.of(t); k.rkey == rkey && !k.ended {
 			h.noteEnded(k)
@@ -239,6 +241,6 @@ func (h *host) hangUp() {
 // losesSource says whether an operation takes its bytes from memory that its own
 // host has deregistered.
 func (h *host) losesSource(o *operation) bool {
-	fromPattern := o.flags&Inline == 0 && !o.kind.awaitsResponse() && (o.forwards == nil || !o.forwards.arrived())
+	fromPattern := !o.inline && !o.kind.awaitsResponse() && (o.forwards == nil || !o.forwards.arrived())
 	return h.sourceGone && fromPattern && o.length > 0
 }

@@ -3,6 +3,8 @@ package transport
 import (
 	"math/rand/v2"
 	"sort"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // harnessPattern is what all messages are cut from: any two places of it
@@ -71,7 +73,7 @@ func (w *world) plan() {
 		messages := h.work.plan(w.sc,
 			func(n int) int { return reserve(&peer.model.windowSize, n) },
 			func(n int) int { return reserve(&h.model.sinkSize, n) },
-			func() uint32 { return peer.mem.register(1, 8, RemoteRead).RKey })
+			func() wire.RKey { return peer.mem.register(1, 8, RemoteRead).RKey })
 		peer.model.messages = messages
 		peer.work.planReceptions(messages, func(n int) int { return reserve(&peer.model.sinkSize, n) })
 	}

@@ -65,7 +65,7 @@ func (h *host) postReceives() {
 			return
 		}
 		r.spans = l.pieces(h.model.sink, r.offset, r.capacity, 3)
-		wr := RecvWR{ID: uint64(r.index), Spans: r.spans}
+		wr := RecvWR{ID: uint64(r.index), SGEs: r.spans}
 		var err error
 		if h.srq != nil {
 			err = h.srq.Post(&wr)
@@ -99,17 +99,17 @@ func (h *host) request(o *operation) *SendWR {
 		wr.RKey ^= 0x5a5a5a5a
 	}
 	switch {
-	case o.flags&Inline != 0:
-		wr.InlineData = harnessPattern[o.source : o.source+o.length]
+	case o.inline:
+		wr.Inline = harnessPattern[o.source : o.source+o.length]
 	case o.kind.isAtomic():
-		wr.Spans = []Span{m.sink.span(o.target, 8)}
+		wr.SGEs = []SGE{m.sink.span(o.target, 8)}
 	case o.kind == OpRead:
-		wr.Spans = h.work.pieces(m.sink, o.target, o.length, 4)
+		wr.SGEs = h.work.pieces(m.sink, o.target, o.length, 4)
 	case o.forwards != nil && o.forwards.arrived():
 		r := o.forwards.recv
-		wr.Spans = h.work.pieces(r.h.model.sink, r.offset, o.length, 4)
+		wr.SGEs = h.work.pieces(r.h.model.sink, r.offset, o.length, 4)
 	default:
-		wr.Spans = h.work.pieces(m.pattern, o.source, o.length, 4)
+		wr.SGEs = h.work.pieces(m.pattern, o.source, o.length, 4)
 	}
 	return wr
 }

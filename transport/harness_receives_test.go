@@ -108,40 +108,40 @@ func (r *reception) describe() string {
 // order of messages, each once (P2).
 func (h *host) checkReceived(c *Completion) {
 	l := &h.work
-	if c.ID >= uint64(l.recvPosted) || l.recvs[c.ID].done {
-		h.fail("receive %d completed, which is not posted: %d are, %d completed", c.ID, l.recvPosted, l.recvDone)
+	if c.WRID >= uint64(l.recvPosted) || l.recvs[c.WRID].done {
+		h.fail("receive %d completed, which is not posted: %d are, %d completed", c.WRID, l.recvPosted, l.recvDone)
 	}
-	r := l.recvs[c.ID]
+	r := l.recvs[c.WRID]
 	if !h.w.sc.claims() && r.index != l.recvDone {
-		h.fail("receive %d completed, expected %d of %d", c.ID, l.recvDone, l.recvPosted)
+		h.fail("receive %d completed, expected %d of %d", c.WRID, l.recvDone, l.recvPosted)
 	}
 	r.done = true
 	l.recvDone++
 	if c.Status != Success {
 		if c.Status != WRFlushErr || h.qp.State() != Err {
-			h.fail("receive %d: %v in state %v", c.ID, c.Status, h.qp.State())
+			h.fail("receive %d: %v in state %v", c.WRID, c.Status, h.qp.State())
 		}
 		return
 	}
 	o := h.model.messages[l.recvDone-1]
 	h.pair(r, o)
 	r.arrived = true
-	want := Completion{ID: c.ID, Op: OpRecv, QPN: c.QPN, Bytes: uint32(o.length), Solicited: o.flags&Solicited != 0}
+	want := Completion{WRID: c.WRID, Op: OpRecv, QPN: c.QPN, Bytes: uint32(o.length), Solicited: o.flags&Solicited != 0}
 	switch o.kind {
 	case OpWriteImm:
 		want.Op = OpRecvWriteImm
 		fallthrough
 	case OpSendImm:
-		want.WithImm, want.Imm = true, o.imm
+		want.HasImm, want.Imm = true, o.imm
 	case OpSendInv:
-		want.WithInv, want.Invalidated = true, o.key
+		want.HasInv, want.InvalidatedRKey = true, o.key
 	}
 	if *c != want {
-		h.fail("receive %d: %+v, want %+v", c.ID, *c, want)
+		h.fail("receive %d: %+v, want %+v", c.WRID, *c, want)
 	}
 	h.checkBefore(o, "order of delivery")
 	if got, want := h.peer().result(o); !bytes.Equal(got, want) {
-		h.fail("receive %d delivered wrong bytes", c.ID)
+		h.fail("receive %d delivered wrong bytes", c.WRID)
 	}
 	// What the message does not fill stays as it was.
 	rest := h.model.sink.Bytes[r.offset : r.offset+r.capacity]

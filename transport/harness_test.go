@@ -307,7 +307,7 @@ func (h *host) service() {
 	news := false
 	for h.qp.PollCompletion(&c) {
 		news = true
-		w.logf("%s completes %v %d %v %d bytes", h.name, c.Op, c.ID, c.Status, c.Bytes)
+		w.logf("%s completes %v %d %v %d bytes", h.name, c.Op, c.WRID, c.Status, c.Bytes)
 		h.checkCompletion(&c)
 	}
 	var ev Event

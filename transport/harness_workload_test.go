@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // operation is one send request of a host and what is known about it.
@@ -11,6 +13,7 @@ type operation struct {
 	index      int
 	kind       Op
 	flags      SendFlags
+	inline     bool
 	length     int
 	source     int // where in the pattern its bytes are
 	target     int // WRITE: in the peer's window; READ and atomics: in the own sink
@@ -21,7 +24,7 @@ type operation struct {
 	swapAdd    uint64
 	original   uint64 // atomics: the value that must come back
 	imm        uint32
-	key        uint32     // SEND with invalidate
+	key        wire.RKey  // SEND with invalidate
 	placed     int        // bytes that reached their place
 	wrong      bool       // names a key that does not exist
 	gate       *gate      // what must have completed before it is posted; nil: nothing
@@ -61,7 +64,7 @@ func (l *workload) describe() string {
 const atomicCells = 4
 
 // plan decides the operations of a host and lays out the memory they touch.
-func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalidated func() uint32) (messages []*operation) {
+func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalidated func() wire.RKey) (messages []*operation) {
 	cells := [atomicCells]uint64{}
 	var written []*operation
 	for i := range sc.ops[l.h.index] {
@@ -70,7 +73,7 @@ func (l *workload) plan(sc *scenario, windowAt, sinkAt func(n int) int, invalida
 			o.length = l.randomSize(sc.maxSizeOf(l.h.index))
 		}
 		o.source = l.rng.IntN(sourceRange(o.length))
-		o.flags = l.randomFlags(o, i == sc.ops[l.h.index]-1)
+		o.flags, o.inline = l.randomFlags(o, i == sc.ops[l.h.index]-1)
 		switch {
 		case o.kind == OpWrite || o.kind == OpWriteImm:
 			o.target = windowAt(o.length)
@@ -135,8 +138,7 @@ func (l *workload) randomSize(most int) int {
 	return l.rng.IntN(most)
 }
 
-func (l *workload) randomFlags(o *operation, last bool) SendFlags {
-	var f SendFlags
+func (l *workload) randomFlags(o *operation, last bool) (f SendFlags, inline bool) {
 	if last || chance(l.rng, 0.5) {
 		f |= Signaled
 	}
@@ -144,7 +146,7 @@ func (l *workload) randomFlags(o *operation, last bool) SendFlags {
 		f |= Solicited
 	}
 	if l.h.w.sc.plain {
-		return f
+		return f, false
 	}
 	if chance(l.rng, 0.1) {
 		f |= Fence
@@ -152,10 +154,8 @@ func (l *workload) randomFlags(o *operation, last bool) SendFlags {
 	if chance(l.rng, 0.15) {
 		f |= Synchronise
 	}
-	if !o.kind.awaitsResponse() && o.length <= 128 && chance(l.rng, 0.4) {
-		f |= Inline
-	}
-	return f
+	inline = !o.kind.awaitsResponse() && o.length <= 128 && chance(l.rng, 0.4)
+	return f, inline
 }
 
 // pieces cuts length bytes of a region into a scatter-gather list.

@@ -42,16 +42,16 @@ func (c *client) next() {
 	n := c.rounds
 	c.began = c.w.now
 	length := c.messageLength(n)
-	reply := RecvWR{ID: uint64(n), Spans: []Span{c.inbox.span(0, clientReply)}}
+	reply := RecvWR{ID: uint64(n), SGEs: []SGE{c.inbox.span(0, clientReply)}}
 	if err := c.near.qp.PostRecv(c.w.now, &reply); err != nil {
 		c.w.fail("%s: %v", c.near.name, err)
 	}
 	id := uint64(n * perRound)
 	for i, wr := range []SendWR{
-		{Op: OpSend, Spans: []Span{c.pattern.span(c.content(n, length), length)}},
-		{Op: OpWrite, Spans: []Span{c.pattern.span(c.content(n, clientWrite), clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
-		{Op: OpRead, Spans: []Span{c.local.span(0, clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
-		{Op: OpFetchAdd, Spans: []Span{c.local.span(clientWrite, 8)}, RKey: c.cell.RKey, RemoteAddr: c.cell.Base, SwapAdd: 1},
+		{Op: OpSend, SGEs: []SGE{c.pattern.span(c.content(n, length), length)}},
+		{Op: OpWrite, SGEs: []SGE{c.pattern.span(c.content(n, clientWrite), clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
+		{Op: OpRead, SGEs: []SGE{c.local.span(0, clientWrite)}, RKey: c.window.RKey, RemoteAddr: c.window.Base},
+		{Op: OpFetchAdd, SGEs: []SGE{c.local.span(clientWrite, 8)}, RKey: c.cell.RKey, RemoteAddr: c.cell.Base, SwapAdd: 1},
 	} {
 		wr.ID, wr.Flags = id+uint64(i), Signaled
 		if err := c.near.qp.PostSend(c.w.now, &wr); err != nil {
@@ -64,16 +64,16 @@ func (c *client) next() {
 // report takes the completions of the client's queue pair.
 func (c *client) report(got *Completion) {
 	if got.Status != Success {
-		c.w.fail("%s: %v %d failed: %v", c.near.name, got.Op, got.ID, got.Status)
+		c.w.fail("%s: %v %d failed: %v", c.near.name, got.Op, got.WRID, got.Status)
 	}
 	if got.Op == OpRecv {
-		if int(got.ID) != c.replied {
-			c.w.fail("%s: reply %d, expected %d", c.near.name, got.ID, c.replied)
+		if int(got.WRID) != c.replied {
+			c.w.fail("%s: reply %d, expected %d", c.near.name, got.WRID, c.replied)
 		}
 		c.replied++
 	} else {
-		if int(got.ID) != c.completed {
-			c.w.fail("%s: request %d completes, expected %d", c.near.name, got.ID, c.completed)
+		if int(got.WRID) != c.completed {
+			c.w.fail("%s: request %d completes, expected %d", c.near.name, got.WRID, c.completed)
 		}
 		c.completed++
 		c.checkEffect(got)
@@ -91,15 +91,15 @@ func (c *client) checkEffect(got *Completion) {
 	switch got.Op {
 	case OpSend:
 		if c.arrived <= c.rounds {
-			c.w.fail("%s: SEND %d completed before it arrived", c.near.name, got.ID)
+			c.w.fail("%s: SEND %d completed before it arrived", c.near.name, got.WRID)
 		}
 	case OpWrite:
 		if !bytes.Equal(c.window.Bytes, want) {
-			c.w.fail("%s: WRITE %d left other bytes", c.near.name, got.ID)
+			c.w.fail("%s: WRITE %d left other bytes", c.near.name, got.WRID)
 		}
 	case OpRead:
 		if !bytes.Equal(c.local.Bytes[:clientWrite], want) {
-			c.w.fail("%s: READ %d brought other bytes", c.near.name, got.ID)
+			c.w.fail("%s: READ %d brought other bytes", c.near.name, got.WRID)
 		}
 	case OpFetchAdd:
 		if n := nativeUint64(c.local.Bytes[clientWrite:]); n != uint64(c.rounds) {
@@ -118,7 +118,7 @@ func (c *client) checkMessage(got []byte, length int) {
 		c.w.fail("%s: the rest of the receive of message %d was written", c.near.name, n)
 	}
 	c.arrived++
-	reply := SendWR{ID: uint64(n), Op: OpSend, Spans: []Span{c.w.device.open.span(0, clientReply)}}
+	reply := SendWR{ID: uint64(n), Op: OpSend, SGEs: []SGE{c.w.device.open.span(0, clientReply)}}
 	if err := c.far.qp.PostSend(c.w.now, &reply); err != nil {
 		c.w.fail("%s: reply: %v", c.far.name, err)
 	}

@@ -191,12 +191,12 @@ func (p *port) handle(l *letter) {
 // deviceMemory is the memory table as one queue pair of the device uses it.
 type deviceMemory struct {
 	*testMemory
-	lookups int             // since the last packet
-	wrong   map[uint32]bool // keys that do not exist and were tried
-	opens   *Region         // a planted bug: what a wrong key opens; nil: nothing
+	lookups int                // since the last packet
+	wrong   map[wire.RKey]bool // keys that do not exist and were tried
+	opens   *Region            // a planted bug: what a wrong key opens; nil: nothing
 }
 
-func (m *deviceMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool) {
+func (m *deviceMemory) Resolve(pd PD, rkey wire.RKey, va uint64, length uint32, want Access) (Span, bool) {
 	m.lookups++
 	s, ok := m.testMemory.Resolve(pd, rkey, va, length, want)
 	if !ok {
@@ -239,7 +239,7 @@ type device struct {
 
 func newDevice(w *hostileWorld) *device {
 	d := &device{w: w, memory: newTestMemory(), byRegion: map[*Region]*sharedSlot{}, clients: map[wire.QPN]*client{}}
-	d.memory.nextKey = w.rng.Uint32() | 1<<31 // not to be guessed
+	d.memory.nextKey = wire.RKey(w.rng.Uint32() | 1<<31) // not to be guessed
 	d.srq, _ = NewReceiveQueue(sharedSlots, 1, 1)
 	for range sharedSlots {
 		s := &sharedSlot{region: d.memory.register(1, sharedSlotSize, LocalWrite)}
@@ -255,7 +255,7 @@ func (d *device) offer(i int) {
 	s := d.slots[i]
 	s.owner = nil
 	clear(s.region.Bytes)
-	if err := d.srq.Post(&RecvWR{ID: uint64(i), Spans: []Span{s.region.span(0, sharedSlotSize)}}); err != nil {
+	if err := d.srq.Post(&RecvWR{ID: uint64(i), SGEs: []SGE{s.region.span(0, sharedSlotSize)}}); err != nil {
 		d.w.fail("a receive is refused: %v", err)
 	}
 }
@@ -377,7 +377,7 @@ func (d *device) completed(p *port, c *Completion) {
 		}
 		return
 	}
-	i := int(c.ID)
+	i := int(c.WRID)
 	if peer != nil {
 		if c.Status != Success {
 			d.w.fail("%s: a receive failed: %v", p.name, c.Status)

@@ -183,14 +183,14 @@ var lies = []*lie{
 		if x.headers.Opcode.Base() == wire.WriteOnly {
 			x = x.with(8)
 		}
-		key, va := l.rng.Uint32(), l.rng.Uint64()
+		key, va := wire.RKey(l.rng.Uint32()), l.rng.Uint64()
 		x.headers.RETH = wire.RETH{VA: va, RKey: key, Length: 8}
 		x.headers.AtomicETH = wire.AtomicETH{VA: va &^ 7, RKey: key, SwapAdd: 1}
 		return x
 	}},
 	{"ends remote keys", true, true, func(l *liar) *letter {
 		x := l.request(wire.SendOnlyInv).with(4)
-		x.headers.IETH.RKey = l.rng.Uint32()
+		x.headers.IETH.RKey = wire.RKey(l.rng.Uint32())
 		return x
 	}},
 	{"replays its packets", true, true, func(l *liar) *letter {

@@ -11,14 +11,6 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// Lies that a kind of queue pair does not withstand yet, by name, each with what
-// it breaks. They are not told to it unless BRAID_KNOWN_FAULTS is set. Remove an
-// entry when its cause is fixed.
-var (
-	mpKnownLies = map[string]string{}
-	rcKnownLies = map[string]string{}
-)
-
 // hostileScenario is everything that a run depends on.
 type hostileScenario struct {
 	seed     uint64
@@ -38,12 +30,8 @@ const hostileTime = 5 * Millisecond
 
 // liesTo lists what a kind of queue pair is to withstand.
 func liesTo(rc bool) (list []*lie) {
-	known := mpKnownLies
-	if rc {
-		known = rcKnownLies
-	}
 	for _, l := range lies {
-		if _, fault := known[l.name]; (!fault || drawKnownFaults) && (rc && l.rc || !rc && l.mp) {
+		if rc && l.rc || !rc && l.mp {
 			list = append(list, l)
 		}
 	}
@@ -167,7 +155,7 @@ func (w *hostileWorld) addLiar(s *hostileScenario) {
 		truth: s.truth, withhold: s.withhold, psn: a, first: a, heard: b, taken: b,
 	}
 	w.liar = l
-	d.guarded = &deviceMemory{testMemory: d.memory, wrong: map[uint32]bool{}}
+	d.guarded = &deviceMemory{testMemory: d.memory, wrong: map[wire.RKey]bool{}}
 	p := &port{w: w, name: "the device's end for the liar", qp: s.newQP(w, s.rc, 0x300, s.attr(0x400, b, a), d.guarded, d.srq), device: d}
 	p.done = func(c *Completion) { d.completed(p, c) }
 	p.send = func(x *letter) { w.at(w.now+hostileDelay, func() { l.receive(x) }) }
@@ -177,9 +165,9 @@ func (w *hostileWorld) addLiar(s *hostileScenario) {
 	var program func()
 	program = func() {
 		// A full queue, or one in error, is as good.
-		_ = p.qp.PostSend(w.now, &SendWR{Op: OpSend, Spans: []Span{d.open.span(0, 64)}})
+		_ = p.qp.PostSend(w.now, &SendWR{Op: OpSend, SGEs: []SGE{d.open.span(0, 64)}})
 		if s.asks {
-			_ = p.qp.PostSend(w.now, &SendWR{Op: OpRead, Spans: []Span{d.sink.span(0, 2000)}, RKey: 1, RemoteAddr: 4096})
+			_ = p.qp.PostSend(w.now, &SendWR{Op: OpRead, SGEs: []SGE{d.sink.span(0, 2000)}, RKey: 1, RemoteAddr: 4096})
 		}
 		d.wake()
 		w.at(w.now+50*Microsecond, program)

@@ -1,25 +1,29 @@
 package transport
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // testMemory is registered memory with every check that an engine makes. Keys
 // are predictable and addresses far apart, so that tests can name bytes just
 // outside a region.
 type testMemory struct {
-	regions map[uint32]*Region
-	nextKey uint32
+	regions map[wire.RKey]*Region
+	nextKey wire.RKey
 	atomics int // operations run, to prove that none runs twice
 }
 
 func newTestMemory() *testMemory {
-	return &testMemory{regions: map[uint32]*Region{}, nextKey: 0x100}
+	return &testMemory{regions: map[wire.RKey]*Region{}, nextKey: 0x100}
 }
 
 // register makes a region of size bytes, zeroed.
 func (m *testMemory) register(pd PD, size int, access Access) *Region {
 	m.nextKey++
 	r := &Region{
-		Base: uint64(m.nextKey) << 32, Length: uint64(size), LKey: m.nextKey, RKey: m.nextKey,
+		Base: uint64(m.nextKey) << 32, Length: uint64(size), LKey: LKey(m.nextKey), RKey: m.nextKey,
 		PD: pd, Access: access, Bytes: make([]byte, size),
 	}
 	m.regions[r.RKey] = r
@@ -32,7 +36,7 @@ func (m *testMemory) deregister(r *Region) {
 }
 
 // Resolve implements Memory.
-func (m *testMemory) Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool) {
+func (m *testMemory) Resolve(pd PD, rkey wire.RKey, va uint64, length uint32, want Access) (Span, bool) {
 	if length == 0 {
 		return Span{Region: &Region{}}, true
 	}
@@ -67,7 +71,7 @@ func (m *testMemory) Store(s Span, value uint64) {
 }
 
 // Invalidate implements Memory: the key ends, the region stays registered.
-func (m *testMemory) Invalidate(pd PD, rkey uint32) bool {
+func (m *testMemory) Invalidate(pd PD, rkey wire.RKey) bool {
 	r := m.regions[rkey]
 	if r == nil || r.PD != pd {
 		return false

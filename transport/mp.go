@@ -110,8 +110,9 @@ func (m *MP) PostSend(now Time, wr *SendWR) error {
 
 // HandlePacket takes a packet that arrived for this queue pair.
 func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
+	byOurPath := m.paths.has(pathNumber(p))
 	if m.end.phase == phaseRefused && p.Opcode.IsMP() && (isStreamData(p.Opcode) || p.Opcode == wire.MPProbe) {
-		if m.paths.has(p.MP.Path) {
+		if byOurPath {
 			m.ack.refuse(requests, m.end.why, m.end.at, m.end.at, p)
 		}
 		return Drop
@@ -121,6 +122,10 @@ func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	m.traceReceived(now, p)
+	if !byOurPath {
+		m.count.Malformed++
+		return Drop
+	}
 	switch p.Opcode {
 	case wire.MPBit | wire.Acknowledge, wire.MPAcknowledgeBatch:
 		if m.state == RTR {
@@ -141,6 +146,17 @@ func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
 		m.dataPosted(now)
 	}
 	return v
+}
+
+// pathNumber is the number of the path that a packet names.
+func pathNumber(p *Packet) uint16 {
+	switch p.Opcode {
+	case wire.MPBit | wire.Acknowledge, wire.MPProbeAck:
+		return p.Ack.Path
+	case wire.MPAcknowledgeBatch:
+		return p.Batch.Path
+	}
+	return p.MP.Path
 }
 
 // isStreamData says whether a packet belongs to a stream of data.

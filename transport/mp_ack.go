@@ -31,7 +31,7 @@ func (m *MP) ackHeadOf(p *Packet) (h ackHead, ok bool) {
 	}
 	o := &m.out[h.stream]
 	h.sacked, h.cumulative = extend(a.SACK, o.una), extend(a.AACK, o.una)
-	ok = h.cumulative <= o.nxt && h.sacked < o.nxt && m.paths.has(uint16(h.path))
+	ok = h.cumulative <= o.nxt && h.sacked < o.nxt
 	return h, ok && (h.acknowledges || p.Opcode != wire.MPAcknowledgeBatch)
 }
 
@@ -302,10 +302,6 @@ const maxRefusals = patienceWithResponses + 3
 
 // handleProbe acknowledges a probe by the path that it came by.
 func (m *MP) handleProbe(now Time, p *Packet) Verdict {
-	if !m.paths.has(p.MP.Path) {
-		m.count.Malformed++
-		return Drop
-	}
 	m.receivedFromPeer(now)
 	m.alive.refusals = 0
 	if !m.ack.oweProbe(p) {
@@ -317,10 +313,6 @@ func (m *MP) handleProbe(now Time, p *Packet) Verdict {
 // handleProbeAck takes the acknowledgement of a probe: the peer lives, and a
 // retired path may have carried it.
 func (m *MP) handleProbeAck(now Time, p *Packet) Verdict {
-	if !m.paths.has(p.Ack.Path) {
-		m.count.Stale++
-		return Drop
-	}
 	m.receivedFromPeer(now)
 	m.alive.refusals = 0
 	m.armAlive(now)

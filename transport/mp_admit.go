@@ -73,14 +73,14 @@ func (m *MP) admitSend(s seq, op wire.Opcode, p *Packet) Verdict {
 	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
 	if at+uint64(p.Length) > w.length {
 		if s == m.in[requests].nxt {
-			m.complete(Completion{ID: w.id, Status: LocLenErr, Op: OpRecv})
+			m.complete(Completion{WRID: w.id, Status: LocLenErr, Op: OpRecv})
 			m.rq.consume()
 		}
 		return m.deny(s, wire.NakInvalidRequest)
 	}
 	if anyInvalid(w.spans) {
 		if s == m.in[requests].nxt {
-			m.complete(Completion{ID: w.id, Status: LocProtErr, Op: OpRecv})
+			m.complete(Completion{WRID: w.id, Status: LocProtErr, Op: OpRecv})
 			m.rq.consume()
 		}
 		return m.deny(s, wire.NakRemoteOperational)
@@ -134,13 +134,13 @@ func (m *MP) admitReadResponse(now Time, s seq, p *Packet) Verdict {
 		m.fail(BadRespErr)
 		return Drop
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		return m.denyResponse(now, s, oldest)
 	}
 	if p.Length == 0 {
 		return Done
 	}
-	p.Spans = appendSlice(p.Spans, w.Spans, uint32(at), uint32(p.Length))
+	p.Spans = appendSlice(p.Spans, w.SGEs, uint32(at), uint32(p.Length))
 	return Place
 }
 
@@ -150,7 +150,7 @@ func (m *MP) admitAtomicResponse(now Time, s seq, p *Packet) Verdict {
 		m.count.Malformed++
 		return Drop
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		return m.denyResponse(now, s, oldest)
 	}
 	return Done
@@ -170,7 +170,7 @@ func (m *MP) denyResponse(now Time, s seq, oldest bool) Verdict {
 // head is refused without a NAK, since what comes before may explain it;
 // a peer that withholds the head could thus try keys for ever.
 type keyGuesses struct {
-	wrong [maxWrongKeys]uint32
+	wrong [maxWrongKeys]wire.RKey
 	count uint8
 }
 
@@ -179,7 +179,7 @@ type keyGuesses struct {
 const maxWrongKeys = 8
 
 // add notes a wrong key, and returns whether there were too many.
-func (g *keyGuesses) add(key uint32) bool {
+func (g *keyGuesses) add(key wire.RKey) bool {
 	for _, k := range g.wrong[:g.count] {
 		if k == key {
 			return false

@@ -14,15 +14,15 @@ func TestMPAllocatesNothing(t *testing.T) {
 		n := 0
 		l.mark = func(*Packet) bool { n++; return n%50 == 0 }
 		spans, word := []Span{l.source.span(0, 1<<18)}, []Span{l.source.span(0, 8)}
-		recv := RecvWR{Spans: []Span{l.target.span(0, 1<<18)}}
+		recv := RecvWR{SGEs: []SGE{l.target.span(0, 1<<18)}}
 		for name, wr := range map[string]*SendWR{
-			"WRITE":          {Op: OpWrite, Spans: spans},
-			"WRITE with imm": {Op: OpWriteImm, Spans: spans},
-			"SEND":           {Op: OpSend, Spans: spans},
-			"small SEND":     {Op: OpSend, Spans: word},
-			"inline SEND":    {Op: OpSend, Flags: Inline, InlineData: make([]byte, 16)},
-			"READ":           {Op: OpRead, Spans: spans},
-			"FETCH_ADD":      {Op: OpFetchAdd, Spans: word},
+			"WRITE":          {Op: OpWrite, SGEs: spans},
+			"WRITE with imm": {Op: OpWriteImm, SGEs: spans},
+			"SEND":           {Op: OpSend, SGEs: spans},
+			"small SEND":     {Op: OpSend, SGEs: word},
+			"inline SEND":    {Op: OpSend, Inline: make([]byte, 16)},
+			"READ":           {Op: OpRead, SGEs: spans},
+			"FETCH_ADD":      {Op: OpFetchAdd, SGEs: word},
 		} {
 			wr.Flags |= Signaled
 			wr.RemoteAddr, wr.RKey = l.target.Base, l.target.RKey

@@ -69,7 +69,7 @@ func TestMPCompletionsWaitForTheHead(t *testing.T) {
 	q.arrive(a[1])
 	got := q.completions()
 	for i, want := range []uint32{600, 300, 10} {
-		if i >= len(got) || got[i].ID != uint64(i+1) || got[i].Bytes != want || got[i].Op != OpRecv {
+		if i >= len(got) || got[i].WRID != uint64(i+1) || got[i].Bytes != want || got[i].Op != OpRecv {
 			t.Fatalf("completions %+v", got)
 		}
 	}

@@ -75,7 +75,7 @@ func (m *MP) resendBlocked(now Time, id streamID, s seq) Reason {
 // messageBlocked says whether a message that has begun waits for its failure.
 func (m *MP) messageBlocked(id streamID, s seq) Reason {
 	if msg := m.out[id].find(s); msg.kind == outRequest {
-		if w := m.sq.byNumber(msg.number); w == nil || anyInvalid(w.Spans) {
+		if w := m.sq.byNumber(msg.number); w == nil || anyInvalid(w.SGEs) {
 			return ReasonFailure
 		}
 	}

@@ -16,7 +16,7 @@ func TestMPInitialWindowGoesToRandomPaths(t *testing.T) {
 		mem := mpMemory{newTestMemory()}
 		local := mem.register(mpPD, 1<<16, LocalWrite)
 		m := connectMP(t, Second, mpConfig(mem, o, seed), mpAttr())
-		if err := m.PostSend(Second, &SendWR{Op: OpWrite, Spans: []Span{local.span(0, 40*mpMTU)}}); err != nil {
+		if err := m.PostSend(Second, &SendWR{Op: OpWrite, SGEs: []SGE{local.span(0, 40*mpMTU)}}); err != nil {
 			t.Fatal(err)
 		}
 		var p Packet

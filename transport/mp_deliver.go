@@ -32,12 +32,12 @@ func (m *MP) deliverResponse(now Time, t tailRecord) bool {
 		m.fail(BadRespErr)
 		return false
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		m.failRead(now)
 		return false
 	}
 	if atomic {
-		m.cfg.Memory.Store(w.Spans[0], t.a)
+		m.cfg.Memory.Store(w.SGEs[0], t.a)
 	}
 	m.responded(now)
 	return true
@@ -58,9 +58,9 @@ func (m *MP) deliverReceive(t tailRecord, op Op) bool {
 		m.endWith(wire.NakInvalidRequest, t.at)
 		return false
 	}
-	c := Completion{ID: w.id, Op: op, Bytes: t.bytes, Solicited: t.solicited}
+	c := Completion{WRID: w.id, Op: op, Bytes: t.bytes, Solicited: t.solicited}
 	if t.opcode.HasImm() {
-		c.WithImm, c.Imm = true, t.imm
+		c.HasImm, c.Imm = true, t.imm
 	}
 	if t.opcode == wire.SendLastInv || t.opcode == wire.SendOnlyInv {
 		if !m.cfg.Memory.Invalidate(m.cfg.PD, t.rkey) {
@@ -68,7 +68,7 @@ func (m *MP) deliverReceive(t tailRecord, op Op) bool {
 			m.endWith(wire.NakRemoteAccess, t.at)
 			return false
 		}
-		c.WithInv, c.Invalidated = true, t.rkey
+		c.HasInv, c.InvalidatedRKey = true, t.rkey
 	}
 	m.rq.consume()
 	m.receivesDone++

@@ -25,8 +25,8 @@ func TestMPForgedAcksAreIgnored(t *testing.T) {
 		q.wantSent("IW", 0, 1, 2, 3)
 		a := q.ackOf(0)
 		c.edit(&a)
-		if v := q.handle(a); v != Drop || q.mp.Counters().Stale != 1 {
-			t.Errorf("%s: verdict %v, %d stale", c.name, v, q.mp.Counters().Stale)
+		if v := q.handle(a); v != Drop || q.mp.Counters().Stale+q.mp.Counters().Malformed != 1 {
+			t.Errorf("%s: verdict %v, counters %+v", c.name, v, *q.mp.Counters())
 		}
 		q.wantIdle(c.name)
 		q.wantWindow(c.name, 4)
@@ -201,7 +201,7 @@ func TestMPReceiveTooShort(t *testing.T) {
 	q.wantReplies("ahead of the head nothing is said")
 	q.arrive(packets[0], packets[1])
 	got := q.completions()
-	if len(got) != 2 || got[0].ID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
+	if len(got) != 2 || got[0].WRID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
 		t.Fatalf("completions %+v", got)
 	}
 	q.wantRepliesIgnoringAcks("the peer hears", "NAK_INVALID_REQUEST 1 refused 1 head 1")
@@ -235,10 +235,10 @@ func TestMPPostsThatFail(t *testing.T) {
 		many[i] = q.local.span(0, 1)
 	}
 	for want, wr := range map[error]SendWR{
-		ErrTooManySGE:  {Op: OpWrite, Spans: many},
+		ErrTooManySGE:  {Op: OpWrite, SGEs: many},
 		ErrOperation:   {Op: OpRecv},
-		ErrAtomicShape: {Op: OpFetchAdd, Spans: []Span{q.local.span(0, 4)}},
-		ErrInline:      {Op: OpSend, Flags: Inline, InlineData: make([]byte, 65)},
+		ErrAtomicShape: {Op: OpFetchAdd, SGEs: []SGE{q.local.span(0, 4)}},
+		ErrInline:      {Op: OpSend, Inline: make([]byte, 65)},
 	} {
 		if err := q.mp.PostSend(q.now, &wr); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)

@@ -111,7 +111,7 @@ func (q *mpTest) post(wr SendWR) uint64 {
 // write posts a WRITE of that many full packets.
 func (q *mpTest) write(packets int, flags ...SendFlags) uint64 {
 	q.t.Helper()
-	wr := SendWR{Op: OpWrite, Spans: []Span{q.local.span(0, packets*mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99}
+	wr := SendWR{Op: OpWrite, SGEs: []SGE{q.local.span(0, packets*mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99}
 	for _, f := range flags {
 		wr.Flags |= f
 	}
@@ -245,9 +245,9 @@ func (q *mpTest) wantDone(why string, want ...uint64) {
 	var got []uint64
 	for _, c := range q.completions() {
 		if c.Status != Success {
-			q.t.Fatalf("%s: request %d completed with %v", why, c.ID, c.Status)
+			q.t.Fatalf("%s: request %d completed with %v", why, c.WRID, c.Status)
 		}
-		got = append(got, c.ID)
+		got = append(got, c.WRID)
 	}
 	if !slices.Equal(got, want) {
 		q.t.Fatalf("%s: completed %v, want %v", why, got, want)

@@ -89,7 +89,7 @@ func (l *mpLink) run(wr *SendWR) {
 func (l *mpLink) transfer(seed byte, n int) {
 	l.t.Helper()
 	copy(l.source.Bytes, pattern(seed, n))
-	l.run(&SendWR{Op: OpWrite, Flags: Signaled, Spans: []Span{l.source.span(0, n)}, RemoteAddr: l.target.Base, RKey: l.target.RKey})
+	l.run(&SendWR{Op: OpWrite, Flags: Signaled, SGEs: []SGE{l.source.span(0, n)}, RemoteAddr: l.target.Base, RKey: l.target.RKey})
 	if !bytes.Equal(l.target.Bytes[:n], pattern(seed, n)) {
 		l.t.Fatal("wrong bytes")
 	}

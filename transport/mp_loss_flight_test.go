@@ -77,7 +77,7 @@ func (x *pipe) post() {
 		}
 	}
 	for x.a.sq.wqes.len()-x.a.sq.started < 2 {
-		wr := SendWR{Op: OpWrite, Flags: Signaled, Spans: []Span{x.source.span(0, pipeBatch)}, RemoteAddr: x.target.Base, RKey: x.target.RKey}
+		wr := SendWR{Op: OpWrite, Flags: Signaled, SGEs: []SGE{x.source.span(0, pipeBatch)}, RemoteAddr: x.target.Base, RKey: x.target.RKey}
 		if err := x.a.PostSend(x.now, &wr); err != nil {
 			x.t.Fatal(err)
 		}

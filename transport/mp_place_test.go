@@ -37,7 +37,7 @@ func TestMPSendPlacedByMSNAndOffset(t *testing.T) {
 			content := pattern(byte(msn+1), size)
 			contents = append(contents, content)
 			// A scatter list of odd pieces.
-			wr := RecvWR{ID: uint64(msn + 1), Spans: []Span{
+			wr := RecvWR{ID: uint64(msn + 1), SGEs: []SGE{
 				q.local.span(msn*2048, 100), q.local.span(msn*2048+100, 333), q.local.span(msn*2048+433, 700),
 			}}
 			if err := q.mp.PostRecv(q.now, &wr); err != nil {
@@ -71,7 +71,7 @@ func TestMPWriteImmConsumesReceive(t *testing.T) {
 	q.arrive(imm...)
 	q.arrive(first...)
 	got := q.completions()
-	if len(got) != 3 || got[1].ID != 2 || got[1].Op != OpRecvWriteImm || got[1].Bytes != 300 || !got[1].WithImm || got[1].Imm != 0xfeed || !got[1].Solicited {
+	if len(got) != 3 || got[1].WRID != 2 || got[1].Op != OpRecvWriteImm || got[1].Bytes != 300 || !got[1].HasImm || got[1].Imm != 0xfeed || !got[1].Solicited {
 		t.Fatalf("completions %+v", got)
 	}
 	q.wantBytes("the third receive got the last SEND", q.local, 2048, pattern(3, 20))
@@ -90,7 +90,7 @@ func TestMPInvalidateWaitsForTheHead(t *testing.T) {
 	}
 	q.arrive(write...)
 	got := q.completions()
-	if len(got) != 1 || !got[0].WithInv || got[0].Invalidated != q.exposed.RKey || !q.mem.ended(q.exposed) {
+	if len(got) != 1 || !got[0].HasInv || got[0].InvalidatedRKey != q.exposed.RKey || !q.mem.ended(q.exposed) {
 		t.Fatalf("completions %+v, key ended: %v", got, q.mem.ended(q.exposed))
 	}
 }

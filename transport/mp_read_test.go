@@ -12,7 +12,7 @@ import (
 
 func (q *mpTest) read(offset, length int, flags ...SendFlags) uint64 {
 	q.t.Helper()
-	wr := SendWR{Op: OpRead, Spans: []Span{q.local.span(offset, length)}, RemoteAddr: 0x5000, RKey: 0x99}
+	wr := SendWR{Op: OpRead, SGEs: []SGE{q.local.span(offset, length)}, RemoteAddr: 0x5000, RKey: 0x99}
 	for _, f := range flags {
 		wr.Flags |= f
 	}
@@ -21,7 +21,7 @@ func (q *mpTest) read(offset, length int, flags ...SendFlags) uint64 {
 
 func (q *mpTest) fetchAdd(offset int) uint64 {
 	q.t.Helper()
-	return q.post(SendWR{Op: OpFetchAdd, Spans: []Span{q.local.span(offset, 8)}, RemoteAddr: 0x5000, RKey: 0x99, SwapAdd: 1})
+	return q.post(SendWR{Op: OpFetchAdd, SGEs: []SGE{q.local.span(offset, 8)}, RemoteAddr: 0x5000, RKey: 0x99, SwapAdd: 1})
 }
 
 // peerReadResponse makes the peer's response to READ number msn.

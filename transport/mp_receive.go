@@ -18,7 +18,7 @@ type tailRecord struct {
 	msn       uint32
 	bytes     uint32
 	imm       uint32
-	rkey      uint32 // SEND with invalidate; READ and atomics
+	rkey      wire.RKey // SEND with invalidate; READ and atomics
 	va        uint64
 	a, b      uint64 // atomics: operands; response: a is the result
 }
@@ -26,10 +26,6 @@ type tailRecord struct {
 // handleData takes a data packet. The payload of an accepted packet goes
 // straight to its place in memory, in order or not (§3.4).
 func (m *MP) handleData(now Time, p *Packet) Verdict {
-	if !m.paths.has(p.MP.Path) {
-		m.count.Malformed++
-		return Drop
-	}
 	m.receivedFromPeer(now)
 	m.alive.refusals = 0
 	id := streamOf(p.Opcode.Base())

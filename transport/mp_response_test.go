@@ -55,7 +55,7 @@ func TestMPRefusedReadFails(t *testing.T) {
 	q.wantDone("the WRITE before it", 1)
 	q.nak(wire.NakRemoteAccess, 1, 1)
 	got := q.completions()
-	if len(got) != 2 || got[0].ID != 2 || got[0].Status != RemAccessErr || got[1].Status != WRFlushErr {
+	if len(got) != 2 || got[0].WRID != 2 || got[0].Status != RemAccessErr || got[1].Status != WRFlushErr {
 		t.Fatalf("completions %+v", got)
 	}
 }

@@ -198,7 +198,7 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 		p.AtomicAck.Original = msg.value
 	default:
 		w := m.sq.byNumber(msg.number)
-		if w == nil || anyInvalid(w.Spans) {
+		if w == nil || anyInvalid(w.SGEs) {
 			if msg.number == m.sq.retired {
 				m.fail(LocProtErr)
 			}
@@ -252,7 +252,7 @@ func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet)
 	}
 	at, n := m.segment(w.length, offset)
 	p.Length = int(n)
-	p.Spans = appendSlice(p.Spans, w.Spans, at, n)
+	p.Spans = appendSlice(p.Spans, w.SGEs, at, n)
 	p.Solicited = offset+1 == msg.packets && w.Flags&Solicited != 0
 	p.Opcode = wire.MPBit | segments[w.Op].opcode(offset, msg.packets)
 	p.Imm = wire.ImmDt(w.Imm)

@@ -10,7 +10,7 @@ import (
 
 func TestMPWritePacketsCarryTheirOwnAddress(t *testing.T) {
 	q := newMPTest(t, nil)
-	q.post(SendWR{Op: OpWriteImm, Flags: Solicited, Imm: 0xabc, Spans: []Span{q.local.span(5, 300), q.local.span(1000, 300)}, RemoteAddr: 0x70000, RKey: 0x42})
+	q.post(SendWR{Op: OpWriteImm, Flags: Solicited, Imm: 0xabc, SGEs: []SGE{q.local.span(5, 300), q.local.span(1000, 300)}, RemoteAddr: 0x70000, RKey: 0x42})
 	opcodes := []wire.Opcode{wire.WriteFirst, wire.WriteMiddle, wire.WriteLastImm}
 	for i, p := range q.wantSent("three packets", 0, 1, 2) {
 		at, n := i*mpMTU, min(mpMTU, 600-i*mpMTU)
@@ -32,7 +32,7 @@ func TestMPSendsAreNumberedByReceives(t *testing.T) {
 	q := newMPTest(t, func(o *MPOptions) { o.InitialWindow = 16 })
 	one := []Span{q.local.span(0, 10)}
 	for _, op := range []Op{OpWrite, OpSend, OpWrite, OpWriteImm, OpSendInv, OpWrite, OpSendImm} {
-		q.post(SendWR{Op: op, Spans: one, RKey: 0x77})
+		q.post(SendWR{Op: op, SGEs: one, RKey: 0x77})
 	}
 	sent := q.wantSent("all", numbers(0, 7)...)
 	for i, want := range []uint32{0, 0, 1, 1, 2, 3, 3} {

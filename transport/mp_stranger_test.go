@@ -65,7 +65,7 @@ func TestMPKeyGuessingEnds(t *testing.T) {
 	q := newMPTest(t, func(o *MPOptions) { o.Slots, o.Delta = 1024, 512 })
 	for n := 1; n < 1000; n++ {
 		p := q.peerWrite(n, 0, pattern(1, 10))
-		p[0].RETH.RKey = 0xbad00 + uint32(n)
+		p[0].RETH.RKey = 0xbad00 + wire.RKey(n)
 		q.arrive(p...)
 		if q.mp.State() == Err {
 			if n > maxWrongKeys+1 {
@@ -138,7 +138,7 @@ func TestSharedReceivesAreClaimedSingly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range posted {
-		if err := shared.Post(&RecvWR{ID: uint64(i), Spans: []Span{region.span(16*i, 16)}}); err != nil {
+		if err := shared.Post(&RecvWR{ID: uint64(i), SGEs: []SGE{region.span(16*i, 16)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestSharedReceivesAreLeftToEarlierMessages(t *testing.T) {
 	own, _ := NewReceiveQueue(8, 1, 1)
 	r := receives{own: own, shared: shared}
 	post := func() {
-		if err := shared.Post(&RecvWR{Spans: []Span{region.span(0, 16)}}); err != nil {
+		if err := shared.Post(&RecvWR{SGEs: []SGE{region.span(0, 16)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,11 +34,11 @@ type outMessage struct {
 	packets uint32
 	length  uint32
 	msn     uint32
-	rkey    uint32 // outReadResponse: the key that granted the access
-	number  uint64 // outRequest: its number in the send queue
-	va      uint64 // outReadResponse: what is read
-	value   uint64 // outAtomicResponse: the value before the operation
-	request seq    // responses: the request, in the peer's stream
+	rkey    wire.RKey // outReadResponse: the key that granted the access
+	number  uint64    // outRequest: its number in the send queue
+	va      uint64    // outReadResponse: what is read
+	value   uint64    // outAtomicResponse: the value before the operation
+	request seq       // responses: the request, in the peer's stream
 }
 
 // outStream is the sending side of one stream.

@@ -123,7 +123,7 @@ func TestMPLocalProtectionErrorIsItsOwn(t *testing.T) {
 			q.mem.deregister(gone)
 			gone = q.mem.register(mpPD, mpMTU, LocalWrite)
 		}
-		second := q.post(SendWR{Op: OpWrite, Spans: []Span{gone.span(0, mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99})
+		second := q.post(SendWR{Op: OpWrite, SGEs: []SGE{gone.span(0, mpMTU)}, RemoteAddr: 0x10000, RKey: 0x99})
 		third := q.write(1)
 		q.forget()
 		q.mem.deregister(gone)
@@ -137,7 +137,7 @@ func TestMPLocalProtectionErrorIsItsOwn(t *testing.T) {
 			t.Errorf("a timer is armed for %v in the error state", at)
 		}
 		got := q.completions()
-		if len(got) != 3 || got[0].ID != first || got[0].Status != Success || got[1].ID != second || got[1].Status != LocProtErr || got[2].ID != third || got[2].Status != WRFlushErr {
+		if len(got) != 3 || got[0].WRID != first || got[0].Status != Success || got[1].WRID != second || got[1].Status != LocProtErr || got[2].WRID != third || got[2].Status != WRFlushErr {
 			t.Fatalf("sent before %v: %+v", sentBefore, got)
 		}
 	}
@@ -149,7 +149,7 @@ func TestMPReadIntoMemoryThatIsGone(t *testing.T) {
 	gone := q.mem.register(mpPD, 100, LocalWrite)
 	write := q.write(1)
 	first := q.read(0, 100)
-	second := q.post(SendWR{Op: OpRead, Spans: []Span{gone.span(0, 100)}, RemoteAddr: 0x10000, RKey: 0x99})
+	second := q.post(SendWR{Op: OpRead, SGEs: []SGE{gone.span(0, 100)}, RemoteAddr: 0x10000, RKey: 0x99})
 	q.forget()
 	q.mem.deregister(gone)
 	q.arrive(q.peerReadResponse(1, 1, pattern(2, 100))...)
@@ -161,7 +161,7 @@ func TestMPReadIntoMemoryThatIsGone(t *testing.T) {
 	q.wantDone("the response tells that the WRITE was delivered", write, first)
 	q.arrive(q.peerReadResponse(1, 1, pattern(2, 100))...)
 	got := q.completions()
-	if len(got) != 1 || got[0].ID != second || got[0].Status != LocProtErr {
+	if len(got) != 1 || got[0].WRID != second || got[0].Status != LocProtErr {
 		t.Fatalf("completions %+v", got)
 	}
 }

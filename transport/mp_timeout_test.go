@@ -61,7 +61,7 @@ func TestMPAckTimeoutAsInRC(t *testing.T) {
 					t.Errorf("timeout code %d: sent again %d times, want at least %d", code, sent, retries)
 				}
 				got := q.completions()
-				if len(got) != 2 || got[0].ID != id || got[0].Status != RetryExcErr || got[1].Status != WRFlushErr {
+				if len(got) != 2 || got[0].WRID != id || got[0].Status != RetryExcErr || got[1].Status != WRFlushErr {
 					t.Fatalf("retry count %d: %+v in state %v", retries, got, q.mp.State())
 				}
 				q.wantEvents("one event", EventQPFatal)
@@ -96,7 +96,7 @@ func TestMPTimeoutZeroNeverGivesUp(t *testing.T) {
 
 func (q *mpTest) send(length int) uint64 {
 	q.t.Helper()
-	return q.post(SendWR{Op: OpSend, Spans: []Span{q.local.span(0, length)}})
+	return q.post(SendWR{Op: OpSend, SGEs: []SGE{q.local.span(0, length)}})
 }
 
 const rnrCode = 12 // 0.64 ms
@@ -137,7 +137,7 @@ func TestMPRNRRetryCountIsExact(t *testing.T) {
 		q.nak(wire.RNRSyndrome(1), 0, 0)
 		q.wantIdle("none is left")
 		got := q.completions()
-		if len(got) != 1 || got[0].ID != id || got[0].Status != RNRRetryExcErr {
+		if len(got) != 1 || got[0].WRID != id || got[0].Status != RNRRetryExcErr {
 			t.Fatalf("RNR retry %d: %+v", retries, got)
 		}
 	}

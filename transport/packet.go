@@ -15,7 +15,7 @@ type Packet struct {
 	Marked bool   // receive: the network marked it (ECN CE)
 
 	// Datagrams only: destination handle on transmit, source handle on receive.
-	AH uint32
+	AH AH
 
 	wire.Headers
 }

@@ -19,7 +19,7 @@ func (q *RC) Blocked(now Time) Reason {
 		w.packets, w.psn = q.packetsOf(&w), q.req.cursor
 	}
 	switch {
-	case anyInvalid(w.Spans):
+	case anyInvalid(w.SGEs):
 		return ReasonFailure
 	case w.Op.awaitsResponse() && q.req.outstanding >= q.attr.Reads:
 		return ReasonInitiatorDepth

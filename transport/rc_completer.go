@@ -206,11 +206,11 @@ func (q *RC) handleReadResponse(now Time, p *Packet) Verdict {
 		q.fail(BadRespErr)
 		return Drop
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		q.fail(LocProtErr)
 		return Drop
 	}
-	p.Spans = appendSlice(p.Spans[:0], w.Spans, offset*uint32(q.attr.MTU), uint32(p.Length))
+	p.Spans = appendSlice(p.Spans[:0], w.SGEs, offset*uint32(q.attr.MTU), uint32(p.Length))
 	r.una = p.PSN.Add(1)
 	if offset+1 == r.pieceEnd(w, offset) {
 		r.responded()
@@ -270,12 +270,12 @@ func (q *RC) handleAtomicResponse(now Time, p *Packet) Verdict {
 		q.count.Malformed++
 		return Drop
 	}
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		q.fail(LocProtErr)
 		return Drop
 	}
 	// The value travels in a header, so there is no payload for the engine to place.
-	q.cfg.Memory.Store(w.Spans[0], p.AtomicAck.Original)
+	q.cfg.Memory.Store(w.SGEs[0], p.AtomicAck.Original)
 	q.req.una = p.PSN.Add(1)
 	q.req.responded()
 	q.finishAwaited(w)

@@ -87,9 +87,9 @@ func (q *RC) executeSend(p *Packet) Verdict {
 	m.done += uint32(p.Length)
 	q.accept(p)
 	if p.Opcode.Ends() {
-		c := Completion{ID: w.id, Op: OpRecv, Bytes: m.done, Solicited: p.Solicited}
+		c := Completion{WRID: w.id, Op: OpRecv, Bytes: m.done, Solicited: p.Solicited}
 		if withInv {
-			c.WithInv, c.Invalidated = true, p.IETH.RKey
+			c.HasInv, c.InvalidatedRKey = true, p.IETH.RKey
 		}
 		q.completeReceive(c, p)
 	}
@@ -98,7 +98,7 @@ func (q *RC) executeSend(p *Packet) Verdict {
 
 // failReceive completes the oldest receive with an error of our own side.
 func (q *RC) failReceive(w *recvWQE, status Status, syndrome wire.Syndrome) Verdict {
-	q.complete(Completion{ID: w.id, Status: status, Op: OpRecv})
+	q.complete(Completion{WRID: w.id, Status: status, Op: OpRecv})
 	q.rq.consume()
 	return q.refuse(syndrome)
 }
@@ -106,7 +106,7 @@ func (q *RC) failReceive(w *recvWQE, status Status, syndrome wire.Syndrome) Verd
 // completeReceive ends a message that consumes the oldest receive.
 func (q *RC) completeReceive(c Completion, p *Packet) {
 	if p.Opcode.HasImm() {
-		c.WithImm, c.Imm = true, uint32(p.Imm)
+		c.HasImm, c.Imm = true, uint32(p.Imm)
 	}
 	q.complete(c)
 	q.rq.consume()
@@ -148,7 +148,7 @@ func (q *RC) executeWrite(p *Packet) Verdict {
 	if p.Opcode.Ends() {
 		q.resp.message = incoming{}
 		if withImm {
-			q.completeReceive(Completion{ID: q.rq.at(0).id, Op: OpRecvWriteImm, Bytes: m.length, Solicited: p.Solicited}, p)
+			q.completeReceive(Completion{WRID: q.rq.at(0).id, Op: OpRecvWriteImm, Bytes: m.length, Solicited: p.Solicited}, p)
 		}
 	}
 	return placed(p)

@@ -130,9 +130,9 @@ func (c *conversation) add() {
 	if c.random.IntN(8) == 0 {
 		wr.Flags = Fence
 	}
-	wr.Spans = scatter(c.slots, i*slotSize, n)
+	wr.SGEs = scatter(c.slots, i*slotSize, n)
 	if op == OpFetchAdd {
-		wr.Spans = []Span{c.slots.span(i*slotSize, 8)}
+		wr.SGEs = []SGE{c.slots.span(i*slotSize, 8)}
 	}
 	c.ops, c.lengths = append(c.ops, op), append(c.lengths, n)
 	c.a.post(wr)
@@ -147,7 +147,7 @@ func (c *conversation) supply() {
 		}
 	}
 	for c.sends < wanted && c.random.IntN(3) != 0 {
-		wr := RecvWR{ID: uint64(c.sends), Spans: []Span{c.inbox.span(c.sends*slotSize, slotSize)}}
+		wr := RecvWR{ID: uint64(c.sends), SGEs: []SGE{c.inbox.span(c.sends*slotSize, slotSize)}}
 		if err := c.b.PostRecv(c.now, &wr); err != nil {
 			c.t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func (c *conversation) check() {
 	}
 	var done Completion
 	for i := range c.ops {
-		if !c.a.PollCompletion(&done) || done.ID != uint64(i+1) || done.Status != Success {
+		if !c.a.PollCompletion(&done) || done.WRID != uint64(i+1) || done.Status != Success {
 			c.t.Fatalf("operation %d (%v) completed as %+v", i+1, c.ops[i], done)
 		}
 	}
@@ -208,10 +208,10 @@ func (c *conversation) checkMemory(before, remote []byte) {
 
 func (c *conversation) checkReceive(i, nth int, want []byte) {
 	var done Completion
-	if !c.b.PollCompletion(&done) || done.ID != uint64(nth) || int(done.Bytes) != len(want) || done.Status != Success {
+	if !c.b.PollCompletion(&done) || done.WRID != uint64(nth) || int(done.Bytes) != len(want) || done.Status != Success {
 		c.t.Fatalf("receive %d for operation %d completed as %+v", nth, i, done)
 	}
-	if done.WithImm && done.Imm != uint32(i) {
+	if done.HasImm && done.Imm != uint32(i) {
 		c.t.Fatalf("receive %d carries immediate %d, want %d", nth, done.Imm, i)
 	}
 	if done.Op == OpRecv {
@@ -238,7 +238,7 @@ func TestRCEveryNthLost(t *testing.T) {
 			local, remote := p.a.mem.register(7, size, allAccess), p.b.mem.register(7, size, allAccess)
 			fill(local.Bytes, 3)
 			fill(remote.Bytes, 4)
-			p.a.post(SendWR{Op: op, Spans: []Span{local.span(0, size)}, RemoteAddr: remote.Base, RKey: remote.RKey})
+			p.a.post(SendWR{Op: op, SGEs: []SGE{local.span(0, size)}, RemoteAddr: remote.Base, RKey: remote.RKey})
 			p.settle()
 			p.a.wantCompletions(fmt.Sprint(op, " window ", window), "1 SUCCESS")
 			wantBytes(t, "moved", remote.Bytes, local.Bytes)
@@ -262,7 +262,7 @@ func TestRCEveryNthOfBothDirectionsLost(t *testing.T) {
 		const size = 64 * 256
 		local, remote := p.a.mem.register(7, size, allAccess), p.b.mem.register(7, size, allAccess)
 		fill(local.Bytes, 3)
-		p.a.post(SendWR{Op: OpWrite, Spans: []Span{local.span(0, size)}, RemoteAddr: remote.Base, RKey: remote.RKey})
+		p.a.post(SendWR{Op: OpWrite, SGEs: []SGE{local.span(0, size)}, RemoteAddr: remote.Base, RKey: remote.RKey})
 		p.settle()
 		p.a.wantCompletions(fmt.Sprint("one of ", every, " lost"), "1 SUCCESS")
 		wantBytes(t, "moved", remote.Bytes, local.Bytes)
@@ -282,7 +282,7 @@ func TestRCReorderingCostsLittle(t *testing.T) {
 	}
 	local, remote := p.a.mem.register(7, packets*256, allAccess), p.b.mem.register(7, packets*256, allAccess)
 	fill(local.Bytes, 3)
-	write := SendWR{Op: OpWrite, Spans: []Span{local.span(0, packets*256)}, RemoteAddr: remote.Base, RKey: remote.RKey}
+	write := SendWR{Op: OpWrite, SGEs: []SGE{local.span(0, packets*256)}, RemoteAddr: remote.Base, RKey: remote.RKey}
 	p.a.post(write)
 	p.settle()
 	p.a.wantCompletions("out of order", "1 SUCCESS")
@@ -309,8 +309,8 @@ func TestRCBothDirections(t *testing.T) {
 	want := append(append([]byte(nil), p.b.region.Bytes[:20000]...), p.a.region.Bytes[:20000]...)
 	for _, e := range []*rcEnd{p.a, p.b} {
 		far := p.peer(e).region
-		e.post(SendWR{Op: OpRead, Spans: []Span{e.region.span(20000, 20000)}, RemoteAddr: far.Base, RKey: far.RKey})
-		e.post(SendWR{Op: OpWrite, Spans: []Span{e.region.span(0, 20000)}, RemoteAddr: far.Base + 40000, RKey: far.RKey})
+		e.post(SendWR{Op: OpRead, SGEs: []SGE{e.region.span(20000, 20000)}, RemoteAddr: far.Base, RKey: far.RKey})
+		e.post(SendWR{Op: OpWrite, SGEs: []SGE{e.region.span(0, 20000)}, RemoteAddr: far.Base + 40000, RKey: far.RKey})
 	}
 	p.settle()
 	for _, e := range []*rcEnd{p.a, p.b} {

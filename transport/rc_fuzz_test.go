@@ -23,9 +23,9 @@ func FuzzRC(f *testing.F) {
 		var c Completion
 		completed := uint64(0)
 		for s.PollCompletion(&c) {
-			if c.ID != 0 { // sends count from 1, receives are 0
-				if completed++; c.ID != completed {
-					t.Fatalf("request %d completed where %d was due", c.ID, completed)
+			if c.WRID != 0 { // sends count from 1, receives are 0
+				if completed++; c.WRID != completed {
+					t.Fatalf("request %d completed where %d was due", c.WRID, completed)
 				}
 			}
 		}
@@ -41,7 +41,7 @@ func (s *rcScript) fuzzStep(in []byte) []byte {
 	case 0:
 		s.fuzzPost(Op(arg)%numSendOps, int(arg))
 	case 1:
-		s.PostRecv(s.now, &RecvWR{Spans: []Span{s.region.span(0, int(arg)*8)}})
+		s.PostRecv(s.now, &RecvWR{SGEs: []SGE{s.region.span(0, int(arg)*8)}})
 	case 2:
 		if s.Timeout() != Never {
 			s.advanceToTimer()
@@ -63,9 +63,9 @@ func (s *rcScript) fuzzStep(in []byte) []byte {
 }
 
 func (s *rcScript) fuzzPost(op Op, n int) {
-	wr := SendWR{ID: s.posted + 1, Op: op, Flags: Signaled, Spans: []Span{s.region.span(0, n*16)}, RKey: uint32(n)}
+	wr := SendWR{ID: s.posted + 1, Op: op, Flags: Signaled, SGEs: []SGE{s.region.span(0, n*16)}, RKey: wire.RKey(n)}
 	if op.isAtomic() {
-		wr.Spans[0].Length = 8
+		wr.SGEs[0].Length = 8
 	}
 	if s.PostSend(s.now, &wr) == nil {
 		s.posted++
@@ -86,7 +86,7 @@ func (s *rcScript) fuzzPacket(op wire.Opcode, where, size byte) {
 		p.RETH.VA += uint64(where) * 1024
 		p.AETH.Syndrome = wire.Syndrome(size & 0x7f)
 		p.AckReq = size&1 != 0
-		p.IETH.RKey = uint32(where)
+		p.IETH.RKey = wire.RKey(where)
 		if !op.HasPayload() {
 			p.Length = 0
 		}

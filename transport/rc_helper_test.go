@@ -76,7 +76,7 @@ func (e *rcEnd) post(wr SendWR) {
 
 func (e *rcEnd) recv(id uint64, length int) {
 	e.t.Helper()
-	if err := e.PostRecv(1, &RecvWR{ID: id, Spans: []Span{e.region.span(0, length)}}); err != nil {
+	if err := e.PostRecv(1, &RecvWR{ID: id, SGEs: []SGE{e.region.span(0, length)}}); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -100,17 +100,17 @@ func newRCScript(t testing.TB, change func(*Attr)) *rcScript {
 func (s *rcScript) write(packets int) {
 	s.t.Helper()
 	n := packets*s.attr.MTU - 1
-	s.post(SendWR{Op: OpWrite, Spans: []Span{s.region.span(0, n)}, RemoteAddr: 1 << 40, RKey: 9})
+	s.post(SendWR{Op: OpWrite, SGEs: []SGE{s.region.span(0, n)}, RemoteAddr: 1 << 40, RKey: 9})
 }
 
 func (s *rcScript) read(packets int) {
 	s.t.Helper()
-	s.post(SendWR{Op: OpRead, Spans: []Span{s.region.span(0, packets*s.attr.MTU)}, RemoteAddr: 1 << 40, RKey: 9})
+	s.post(SendWR{Op: OpRead, SGEs: []SGE{s.region.span(0, packets*s.attr.MTU)}, RemoteAddr: 1 << 40, RKey: 9})
 }
 
 func (s *rcScript) fetchAdd() {
 	s.t.Helper()
-	s.post(SendWR{Op: OpFetchAdd, Spans: []Span{s.region.span(0, 8)}, RemoteAddr: 1 << 40, RKey: 9, SwapAdd: 1})
+	s.post(SendWR{Op: OpFetchAdd, SGEs: []SGE{s.region.span(0, 8)}, RemoteAddr: 1 << 40, RKey: 9, SwapAdd: 1})
 }
 
 // show is a packet in the words of the tests: opcode and number, with a
@@ -217,7 +217,7 @@ func (e *rcEnd) completions() []string {
 	var out []string
 	var c Completion
 	for e.PollCompletion(&c) {
-		out = append(out, fmt.Sprintf("%d %s", c.ID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
+		out = append(out, fmt.Sprintf("%d %s", c.WRID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
 	}
 	return out
 }

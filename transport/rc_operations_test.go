@@ -28,12 +28,12 @@ func testOperation(t *testing.T, op Op, mtu, n int) {
 	fill(p.b.region.Bytes, 2)
 	source := append([]byte(nil), p.a.region.Bytes[100:100+n]...)
 	remote := append([]byte(nil), p.b.region.Bytes[300:300+n]...)
-	wr := SendWR{Op: op, Flags: Solicited, Spans: scatter(p.a.region, 100, n), RemoteAddr: p.b.region.Base + 300, RKey: p.b.region.RKey, Imm: 0xabcd}
+	wr := SendWR{Op: op, Flags: Solicited, SGEs: scatter(p.a.region, 100, n), RemoteAddr: p.b.region.Base + 300, RKey: p.b.region.RKey, Imm: 0xabcd}
 	victim := p.b.mem.register(7, 8, allAccess)
 	if op == OpSendInv {
 		wr.RKey = victim.RKey
 	}
-	if err := p.b.PostRecv(1, &RecvWR{ID: 77, Spans: scatter(p.b.region, 300, n)}); err != nil {
+	if err := p.b.PostRecv(1, &RecvWR{ID: 77, SGEs: scatter(p.b.region, 300, n)}); err != nil {
 		t.Fatal(err)
 	}
 	p.a.post(wr)
@@ -52,14 +52,14 @@ func testOperation(t *testing.T, op Op, mtu, n int) {
 	if !got {
 		return
 	}
-	want := Completion{ID: 77, Op: OpRecv, QPN: 0x11, Bytes: uint32(n), Solicited: true}
+	want := Completion{WRID: 77, Op: OpRecv, QPN: 0x11, Bytes: uint32(n), Solicited: true}
 	switch op {
 	case OpSendImm:
-		want.WithImm, want.Imm = true, 0xabcd
+		want.HasImm, want.Imm = true, 0xabcd
 	case OpSendInv:
-		want.WithInv, want.Invalidated = true, victim.RKey
+		want.HasInv, want.InvalidatedRKey = true, victim.RKey
 	case OpWriteImm:
-		want.Op, want.WithImm, want.Imm = OpRecvWriteImm, true, 0xabcd
+		want.Op, want.HasImm, want.Imm = OpRecvWriteImm, true, 0xabcd
 	}
 	if c != want {
 		t.Fatalf("receive completed as %+v, want %+v", c, want)
@@ -90,7 +90,7 @@ func TestRCAtomics(t *testing.T) {
 	result := func() uint64 { return binary.NativeEndian.Uint64(p.a.region.Bytes) }
 	run := func(wr SendWR, before, after uint64) {
 		t.Helper()
-		wr.Spans, wr.RemoteAddr, wr.RKey = []Span{p.a.region.span(0, 8)}, p.b.region.Base+8, p.b.region.RKey
+		wr.SGEs, wr.RemoteAddr, wr.RKey = []Span{p.a.region.span(0, 8)}, p.b.region.Base+8, p.b.region.RKey
 		p.a.post(wr)
 		p.settle()
 		if got := result(); got != before {
@@ -109,11 +109,11 @@ func TestRCAtomics(t *testing.T) {
 func TestRCInlineMayBeReusedAtOnce(t *testing.T) {
 	p := newRCPair(t, nil)
 	data := []byte("inline data")
-	p.a.post(SendWR{Op: OpWrite, Flags: Inline, InlineData: data, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
+	p.a.post(SendWR{Op: OpWrite, Inline: data, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
 	clear(data)
 	// Growth of the queue moves the request; its bytes must follow.
 	for range 20 {
-		p.a.post(SendWR{Op: OpWrite, Flags: Inline, InlineData: data[:1], RemoteAddr: p.b.region.Base + 100, RKey: p.b.region.RKey})
+		p.a.post(SendWR{Op: OpWrite, Inline: data[:1], RemoteAddr: p.b.region.Base + 100, RKey: p.b.region.RKey})
 	}
 	p.settle()
 	wantBytes(t, "inline", p.b.region.Bytes[:11], []byte("inline data"))
@@ -122,7 +122,7 @@ func TestRCInlineMayBeReusedAtOnce(t *testing.T) {
 func TestRCSelectiveSignalling(t *testing.T) {
 	p := newRCPair(t, nil)
 	for id := range uint64(6) {
-		wr := SendWR{ID: id, Op: OpWrite, Spans: []Span{p.a.region.span(0, 10)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey}
+		wr := SendWR{ID: id, Op: OpWrite, SGEs: []SGE{p.a.region.span(0, 10)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey}
 		if id%3 == 2 {
 			wr.Flags = Signaled
 		}
@@ -141,7 +141,7 @@ func TestRCSelectiveSignalling(t *testing.T) {
 func TestRCAcksCoalesce(t *testing.T) {
 	p := newRCPair(t, nil)
 	for range 20 {
-		p.a.post(SendWR{Op: OpWrite, Spans: []Span{p.a.region.span(0, 10)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
+		p.a.post(SendWR{Op: OpWrite, SGEs: []SGE{p.a.region.span(0, 10)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
 	}
 	p.settle()
 	if n := p.b.Counters().AcksSent; n != 1 {
@@ -157,18 +157,18 @@ func TestRCSteadyStateDoesNotAllocate(t *testing.T) {
 	p := newRCPair(t, nil)
 	spans, eight := []Span{p.a.region.span(0, 5000)}, []Span{p.a.region.span(0, 8)}
 	inline := make([]byte, 40)
-	recvWR := RecvWR{Spans: []Span{p.b.region.span(0, 6000)}}
+	recvWR := RecvWR{SGEs: []SGE{p.b.region.span(0, 6000)}}
 	var c Completion
 	round := func() {
 		for op := OpSend; op < numSendOps; op++ {
-			wr := SendWR{Op: op, Flags: Signaled, Spans: spans, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey}
+			wr := SendWR{Op: op, Flags: Signaled, SGEs: spans, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey}
 			switch {
 			case op == OpSendInv:
 				continue // each run would need a region to invalidate
 			case op == OpSendImm:
-				wr.Flags, wr.Spans, wr.InlineData = Signaled|Inline, nil, inline
+				wr.SGEs, wr.Inline = nil, inline
 			case op.isAtomic():
-				wr.Spans = eight
+				wr.SGEs = eight
 			}
 			if op.consumesReceive() {
 				if err := p.b.PostRecv(p.now, &recvWR); err != nil {

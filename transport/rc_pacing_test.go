@@ -159,8 +159,8 @@ func TestRCPacedTransferIsComplete(t *testing.T) {
 			return 1
 		}
 		fill(p.a.region.Bytes[:32000], 1)
-		p.a.post(SendWR{Op: OpWrite, Spans: []Span{p.a.region.span(0, 8000)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
-		p.a.post(SendWR{Op: OpRead, Spans: []Span{p.a.region.span(40000, 8000)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
+		p.a.post(SendWR{Op: OpWrite, SGEs: []SGE{p.a.region.span(0, 8000)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
+		p.a.post(SendWR{Op: OpRead, SGEs: []SGE{p.a.region.span(40000, 8000)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
 		p.settle()
 		p.a.wantCompletions("both", "1 SUCCESS", "2 SUCCESS")
 		wantBytes(t, "written", p.b.region.Bytes[:8000], p.a.region.Bytes[:8000])
@@ -170,7 +170,7 @@ func TestRCPacedTransferIsComplete(t *testing.T) {
 
 func TestRCPacingAllocatesNothing(t *testing.T) {
 	p := newRCPairWith(t, nil, DCQCNHPCC(10e9).Options())
-	wr := SendWR{Op: OpWrite, Spans: []Span{p.a.region.span(0, 8000)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey}
+	wr := SendWR{Op: OpWrite, SGEs: []SGE{p.a.region.span(0, 8000)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey}
 	var c Completion
 	once := func() {
 		if err := p.a.PostSend(p.now, &wr); err != nil {

@@ -98,7 +98,7 @@ func (q *RC) transmitRequest(now Time, p *Packet) bool {
 		return false
 	}
 	w := q.sq.wqes.at(r.at)
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		// Earlier requests complete first: completions come in posting order.
 		if r.at == 0 {
 			q.fail(LocProtErr)
@@ -198,7 +198,7 @@ func (q *RC) fillSegment(p *Packet, w *sendWQE, offset uint32) {
 	done := offset * mtu
 	n := min(mtu, w.length-done)
 	p.Length = int(n)
-	p.Spans = appendSlice(p.Spans[:0], w.Spans, done, n)
+	p.Spans = appendSlice(p.Spans[:0], w.SGEs, done, n)
 
 	last := offset+1 == w.packets
 	q.fillBTH(p, segments[w.Op].opcode(offset, w.packets), q.req.cursor)

@@ -108,7 +108,7 @@ func TestRCLateAckOvertakesRetransmission(t *testing.T) {
 func TestRCSolicitedOnTheLastPacketOnly(t *testing.T) {
 	for op, want := range map[Op]bool{OpSend: true, OpWriteImm: true, OpWrite: false} {
 		s := newRCScript(t, nil)
-		s.post(SendWR{Op: op, Flags: Solicited, Spans: []Span{s.region.span(0, 600)}})
+		s.post(SendWR{Op: op, Flags: Solicited, SGEs: []SGE{s.region.span(0, 600)}})
 		for s.PollTransmit(s.now, &s.packet) {
 			if p := &s.packet; p.Solicited != (want && p.Opcode.Ends()) {
 				t.Errorf("%s: solicited %v", show(p), p.Solicited)
@@ -182,7 +182,7 @@ func TestRCInitiatorDepth(t *testing.T) {
 	s.wantSent("one more", "FETCH_ADD 2", "WRITE_ONLY 3?")
 
 	none := newRCScript(t, func(a *Attr) { a.Reads = 0 })
-	err := none.PostSend(1, &SendWR{Op: OpRead, Spans: []Span{none.region.span(0, 8)}})
+	err := none.PostSend(1, &SendWR{Op: OpRead, SGEs: []SGE{none.region.span(0, 8)}})
 	if !errors.Is(err, ErrOperation) {
 		t.Errorf("a READ without initiator depth: %v", err)
 	}
@@ -194,7 +194,7 @@ func TestRCLocalRegionGone(t *testing.T) {
 	s := newRCScript(t, nil)
 	gone := s.mem.register(7, 100, allAccess)
 	s.write(1)
-	s.post(SendWR{Op: OpWrite, Spans: []Span{gone.span(0, 10)}})
+	s.post(SendWR{Op: OpWrite, SGEs: []SGE{gone.span(0, 10)}})
 	s.write(1)
 	s.mem.deregister(gone)
 	s.wantSent("only what is before it", "WRITE_ONLY 0?")

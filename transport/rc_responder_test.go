@@ -308,7 +308,7 @@ func TestRCSharedReceiveQueue(t *testing.T) {
 	s.request(wire.SendOnly, 0, 5, nil)
 	s.wantSent("empty", "RNR_NAK(timer 1) 0")
 	for id := range uint64(2) {
-		if err := shared.Post(&RecvWR{ID: id, Spans: []Span{s.region.span(0, 300)}}); err != nil {
+		if err := shared.Post(&RecvWR{ID: id, SGEs: []SGE{s.region.span(0, 300)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

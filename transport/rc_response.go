@@ -9,7 +9,7 @@ type exchange struct {
 	psn      wire.PSN
 	packets  uint32 // of the response
 	va       uint64
-	rkey     uint32
+	rkey     wire.RKey
 	length   uint32
 	original uint64 // atomic: the value before it
 }

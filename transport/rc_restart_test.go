@@ -69,7 +69,7 @@ func TestRCRestartReceiverForgetsTheMessage(t *testing.T) {
 	s.request(wire.SendLast, 4, 10, nil)
 	s.wantSent("the whole message", "ACK 4")
 	var c Completion
-	if !s.PollCompletion(&c) || c.ID != 7 || c.Bytes != 3*256+10 || s.PollCompletion(&c) {
+	if !s.PollCompletion(&c) || c.WRID != 7 || c.Bytes != 3*256+10 || s.PollCompletion(&c) {
 		t.Errorf("completion %+v", c)
 	}
 }
@@ -89,7 +89,7 @@ func TestRCRestartLivelocks(t *testing.T) {
 			}
 			return 1
 		}
-		p.a.post(SendWR{Op: OpWrite, Spans: []Span{p.a.region.span(0, 200*256)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
+		p.a.post(SendWR{Op: OpWrite, SGEs: []SGE{p.a.region.span(0, 200*256)}, RemoteAddr: p.b.region.Base, RKey: p.b.region.RKey})
 		for range 500 {
 			if p.carry(p.a)+p.carry(p.b) == 0 && p.a.Timeout() != Never {
 				p.now = max(p.now, p.a.Timeout())

@@ -62,7 +62,7 @@ func TestRCRNRCountIsExact(t *testing.T) {
 	const code = 14 // 1.28 ms
 	for count := range uint8(8) {
 		s := newRCScript(t, func(a *Attr) { a.RNRRetry = count })
-		s.post(SendWR{Op: OpSend, Spans: []Span{s.region.span(0, 4)}})
+		s.post(SendWR{Op: OpSend, SGEs: []SGE{s.region.span(0, 4)}})
 		s.write(1)
 		s.wantSent("first", "SEND_ONLY 0?", "WRITE_ONLY 1?")
 		retries := int(count)

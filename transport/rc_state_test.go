@@ -90,8 +90,8 @@ func TestRCPostsInWrongStates(t *testing.T) {
 	mem := newTestMemory()
 	region := mem.register(7, 100, allAccess)
 	attr := rcDefaults()
-	send := &SendWR{Op: OpWrite, Spans: []Span{region.span(0, 4)}}
-	recv := &RecvWR{Spans: []Span{region.span(0, 4)}}
+	send := &SendWR{Op: OpWrite, SGEs: []SGE{region.span(0, 4)}}
+	recv := &RecvWR{SGEs: []SGE{region.span(0, 4)}}
 	q, _ := NewRC(rcConfig(mem))
 	if err := q.PostRecv(1, recv); !errors.Is(err, ErrState) {
 		t.Errorf("receive in RESET: %v", err)
@@ -135,13 +135,17 @@ func TestRCPostLimits(t *testing.T) {
 		wr   SendWR
 		want error
 	}{
-		"too many spans":       {SendWR{Op: OpSend, Spans: []Span{one, one, one, one, one}}, ErrTooManySGE},
+		"too many elements":    {SendWR{Op: OpSend, SGEs: []SGE{one, one, one, one, one}}, ErrTooManySGE},
 		"unknown operation":    {SendWR{Op: OpRecv}, ErrOperation},
-		"inline too long":      {SendWR{Op: OpSend, Flags: Inline, InlineData: make([]byte, 65)}, ErrInline},
-		"inline READ":          {SendWR{Op: OpRead, Flags: Inline, InlineData: make([]byte, 5)}, ErrInline},
-		"atomic of four bytes": {SendWR{Op: OpFetchAdd, Spans: []Span{s.region.span(0, 4)}}, ErrAtomicShape},
-		"other domain":         {SendWR{Op: OpSend, Spans: []Span{other.span(0, 1)}}, ErrLocalAccess},
-		"READ into read-only":  {SendWR{Op: OpRead, Spans: []Span{readOnly.span(0, 1)}}, ErrLocalAccess},
+		"inline too long":      {SendWR{Op: OpSend, Inline: make([]byte, 65)}, ErrInline},
+		"inline READ":          {SendWR{Op: OpRead, Inline: make([]byte, 5)}, ErrInline},
+		"atomic of four bytes": {SendWR{Op: OpFetchAdd, SGEs: []SGE{s.region.span(0, 4)}}, ErrAtomicShape},
+		"no region":            {SendWR{Op: OpSend, SGEs: []SGE{{Length: 1}}}, ErrRange},
+		"beyond by one":        {SendWR{Op: OpSend, SGEs: []SGE{{Region: readOnly, Offset: 100, Length: 1}}}, ErrRange},
+		"offset and length":    {SendWR{Op: OpSend, SGEs: []SGE{{Region: readOnly, Offset: ^uint64(0), Length: 2}}}, ErrRange},
+		"inline and elements":  {SendWR{Op: OpSend, SGEs: []SGE{one}, Inline: []byte{}}, ErrInline},
+		"other domain":         {SendWR{Op: OpSend, SGEs: []SGE{other.span(0, 1)}}, ErrForeign},
+		"READ into read-only":  {SendWR{Op: OpRead, SGEs: []SGE{readOnly.span(0, 1)}}, ErrLocalAccess},
 	} {
 		if err := s.PostSend(1, &c.wr); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -51,24 +51,16 @@ func (r *ReceiveQueue) TakeLimitEvent() bool {
 
 // Post adds a receive.
 func (r *ReceiveQueue) Post(wr *RecvWR) error {
-	if len(wr.Spans) > r.maxSGE {
-		return ErrTooManySGE
-	}
-	for _, s := range wr.Spans {
-		if s.Region.Invalid || s.Region.PD != r.pd || s.Region.Access&LocalWrite == 0 {
-			return ErrLocalAccess
-		}
-	}
-	length := totalLength(wr.Spans)
-	if length > MaxMessage {
-		return ErrTooLong
+	length, err := checkSGEs(wr.SGEs, r.maxSGE, r.pd, LocalWrite)
+	if err != nil {
+		return err
 	}
 	if r.wqes.len() >= r.depth {
 		return ErrQueueFull
 	}
 	w := r.wqes.push()
 	w.id, w.length = wr.ID, length
-	w.spans = append(w.spans[:0], wr.Spans...)
+	w.spans = appendSGEs(w.spans[:0], wr.SGEs)
 	return nil
 }
 

@@ -1,5 +1,11 @@
 package transport
 
+import (
+	"fmt"
+
+	"github.com/braid-rdma/braid/wire"
+)
+
 // Access is a set of rights on a region.
 type Access uint8
 
@@ -11,19 +17,24 @@ const (
 	RemoteAtomic
 )
 
-// PD is the number of a protection domain.
-type PD uint32
+// PD is the number of a protection domain. No other domain of the process has it,
+// on whatever device, so that the number alone tells whose memory a region is.
+type PD uint64
+
+// LKey is the local key of a region. It is never on the wire.
+type LKey uint32
 
 // Region is registered memory as the transport knows it: where it begins in
 // the peer's address space, how long it is and what may be done with it.
 type Region struct {
-	Base       uint64 // address of the first byte, as remote requests name it
-	Length     uint64
-	LKey, RKey uint32
-	PD         PD
-	Access     Access
-	Bytes      []byte // the memory itself; nil where an engine carries no payload
-	Invalid    bool   // set when deregistered: nothing may move to or from it any more
+	Base    uint64 // address of the first byte, as remote requests name it
+	Length  uint64
+	LKey    LKey
+	RKey    wire.RKey
+	PD      PD
+	Access  Access
+	Bytes   []byte // the memory itself; nil where an engine carries no payload
+	Invalid bool   // set when deregistered: nothing may move to or from it any more
 }
 
 // Span names Length bytes of a region, beginning Offset bytes into it.
@@ -61,8 +72,54 @@ func appendSlice(dst, src []Span, offset, length uint32) []Span {
 	return dst
 }
 
-// totalLength is the number of bytes that a list of spans covers. Lists are
-// checked against MaxMessage when posted, so it does not overflow.
+// checkSGEs checks the elements of a request, before anything is queued, for
+// their number, and each for its region, bounds and rights. It returns the number
+// of bytes that they name.
+func checkSGEs(sges []SGE, limit int, pd PD, want Access) (uint64, error) {
+	if len(sges) > limit {
+		return 0, fmt.Errorf("%w: %d", ErrTooManySGE, len(sges))
+	}
+	for i := range sges {
+		if err := sges[i].check(pd, want); err != nil {
+			return 0, fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	length := totalLength(sges)
+	if length > MaxMessage {
+		return 0, fmt.Errorf("%w: %d bytes", ErrTooLong, length)
+	}
+	return length, nil
+}
+
+// check checks a span that a request of a domain names.
+func (s *Span) check(pd PD, want Access) error {
+	r := s.Region
+	switch {
+	case s.Length == 0:
+		return nil
+	case r == nil:
+		return fmt.Errorf("%w: it names none", ErrRange)
+	case r.PD != pd:
+		return ErrForeign
+	case s.Offset > r.Length || uint64(s.Length) > r.Length-s.Offset:
+		return fmt.Errorf("%w: %d bytes at offset %d of %d", ErrRange, s.Length, s.Offset, r.Length)
+	case r.Invalid || r.Access&want != want:
+		return ErrLocalAccess
+	}
+	return nil
+}
+
+// appendSGEs copies the elements of a request that name anything.
+func appendSGEs(dst, src []SGE) []SGE {
+	for _, s := range src {
+		if s.Length > 0 {
+			dst = append(dst, s)
+		}
+	}
+	return dst
+}
+
+// totalLength is the number of bytes that a list of spans covers.
 func totalLength(spans []Span) uint64 {
 	var n uint64
 	for _, s := range spans {
@@ -96,7 +153,7 @@ type Memory interface {
 	// Resolve checks a remote access for key, rights, protection domain and
 	// bounds (address plus length may not overflow) and names the bytes. A zero
 	// length is always granted and yields a span of length zero.
-	Resolve(pd PD, rkey uint32, va uint64, length uint32, want Access) (Span, bool)
+	Resolve(pd PD, rkey wire.RKey, va uint64, length uint32, want Access) (Span, bool)
 	// Atomic runs the operation on the eight bytes of s and returns their value
 	// before it. For CompareSwap a is compared and b stored; for FetchAdd a is added.
 	Atomic(s Span, op AtomicOp, a, b uint64) uint64
@@ -104,5 +161,5 @@ type Memory interface {
 	// the byte order of the host.
 	Store(s Span, value uint64)
 	// Invalidate ends the use of a remote key (SEND with invalidate).
-	Invalidate(pd PD, rkey uint32) bool
+	Invalidate(pd PD, rkey wire.RKey) bool
 }

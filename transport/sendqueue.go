@@ -64,68 +64,72 @@ func (q *sendQueue) post(c *Config, wr *SendWR) error {
 	if wr.Op >= numSendOps {
 		return ErrOperation
 	}
-	if len(wr.Spans) > c.MaxSendSGE {
-		return ErrTooManySGE
-	}
-	if err := checkLocal(c, wr); err != nil {
+	length, err := checkLocal(c, wr)
+	if err != nil {
 		return err
 	}
 	if q.wqes.len()-q.keepalives >= q.depth {
 		return ErrQueueFull
 	}
-	q.push(wr)
+	q.push(wr, length)
 	return nil
 }
 
 // pushKeepalive queues a WRITE of no bytes, which any responder acknowledges and
 // which changes nothing there: no key is needed (IBTA 9.7.4.1), no receive taken.
 func (q *sendQueue) pushKeepalive() {
-	q.push(&SendWR{Op: OpWrite})
+	q.push(&SendWR{Op: OpWrite}, 0)
 	q.wqes.at(q.wqes.len() - 1).keepalive = true
 	q.keepalives++
 }
 
-// push copies a request into the queue.
-func (q *sendQueue) push(wr *SendWR) {
+// push copies a request of length bytes into the queue.
+func (q *sendQueue) push(wr *SendWR, length uint32) {
 	w := q.wqes.push()
-	spans := w.Spans[:0] // the memory of the slot's last request
-	w.SendWR = *wr
-	w.Spans, w.InlineData = spans, nil
+	w.copyScalars(wr)
+	w.SGEs, w.length = w.SGEs[:0], length // the memory of the slot's last request
 	w.psn, w.packets, w.arrived, w.started, w.done, w.keepalive = 0, 0, 0, false, false, false
-	if wr.Flags&Inline != 0 {
-		w.inline.Bytes = append(w.inline.Bytes[:0], wr.InlineData...)
-		w.inline.Length = uint64(len(wr.InlineData))
-		if len(wr.InlineData) > 0 {
-			w.Spans = append(w.Spans, Span{Region: &w.inline, Length: uint32(len(wr.InlineData))})
-		}
-		w.length = uint32(len(wr.InlineData))
+	if wr.Inline == nil {
+		w.SGEs = appendSGEs(w.SGEs, wr.SGEs)
 		return
 	}
-	w.Spans = append(w.Spans, wr.Spans...)
-	w.length = uint32(totalLength(wr.Spans))
+	w.inline.Bytes = append(w.inline.Bytes[:0], wr.Inline...)
+	w.inline.Length = uint64(length)
+	if length > 0 {
+		w.SGEs = append(w.SGEs, SGE{Region: &w.inline, Length: length})
+	}
 }
 
-// checkLocal checks lengths, rights and shape of a request's local side.
-func checkLocal(c *Config, wr *SendWR) error {
-	if wr.Flags&Inline != 0 {
-		if len(wr.Spans) != 0 || wr.Op.awaitsResponse() || len(wr.InlineData) > c.MaxInline {
-			return ErrInline
+// copyScalars copies all of a request but its lists. Copying the whole struct, the
+// compiler would move the lists of every program that posts to the heap.
+func (w *sendWQE) copyScalars(wr *SendWR) {
+	w.ID, w.Op, w.Flags = wr.ID, wr.Op, wr.Flags
+	w.RemoteAddr, w.RKey, w.Imm = wr.RemoteAddr, wr.RKey, wr.Imm
+	w.Compare, w.SwapAdd = wr.Compare, wr.SwapAdd
+	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
+}
+
+// checkLocal checks the local side of a request: the inline bytes, or elements,
+// that are its source or destination. It returns their length.
+func checkLocal(c *Config, wr *SendWR) (uint32, error) {
+	if wr.Inline != nil {
+		if len(wr.SGEs) != 0 || wr.Op.awaitsResponse() || len(wr.Inline) > c.MaxInline {
+			return 0, ErrInline
 		}
-		return nil
+		return uint32(len(wr.Inline)), nil
 	}
-	length := totalLength(wr.Spans)
-	if length > MaxMessage {
-		return ErrTooLong
+	var want Access
+	if wr.Op.awaitsResponse() {
+		want = LocalWrite
 	}
-	if wr.Op.isAtomic() && (length != 8 || len(wr.Spans) != 1) {
-		return ErrAtomicShape
+	length, err := checkSGEs(wr.SGEs, c.MaxSendSGE, c.PD, want)
+	if err != nil {
+		return 0, err
 	}
-	for _, s := range wr.Spans {
-		if s.Region.Invalid || s.Region.PD != c.PD || wr.Op.awaitsResponse() && s.Region.Access&LocalWrite == 0 {
-			return ErrLocalAccess
-		}
+	if wr.Op.isAtomic() && (length != 8 || len(wr.SGEs) != 1) {
+		return 0, ErrAtomicShape
 	}
-	return nil
+	return uint32(length), nil
 }
 
 // packetsFor is the number of packets of a message: an empty one takes one.

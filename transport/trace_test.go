@@ -69,7 +69,7 @@ func TestTraceRCDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wr := SendWR{Op: OpWrite, Spans: []Span{s.region.span(0, 1000)}, RemoteAddr: 1 << 40, RKey: 9}
+	wr := SendWR{Op: OpWrite, SGEs: []SGE{s.region.span(0, 1000)}, RemoteAddr: 1 << 40, RKey: 9}
 	round := func() {
 		if err := q.PostSend(s.now, &wr); err != nil {
 			t.Fatal(err)

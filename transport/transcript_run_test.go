@@ -74,7 +74,7 @@ func (c *transcript) poll() {
 		}
 		var done Completion
 		for e.PollCompletion(&done) {
-			c.tell(e.name, "completes %d: %v %s", done.ID, done.Op, strings.TrimPrefix(done.Status.String(), "IBV_WC_"))
+			c.tell(e.name, "completes %d: %v %s", done.WRID, done.Op, strings.TrimPrefix(done.Status.String(), "IBV_WC_"))
 		}
 		var event Event
 		for e.PollEvent(&event) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // The files of testdata/transcripts are conversations between two queue pairs, a
@@ -297,7 +299,7 @@ func (c *transcript) recv(a arguments) error {
 	e := c.end(a.take("at", "b"))
 	for range a.takeInt("count", 1) {
 		e.posted++
-		if err := e.PostRecv(c.now, &RecvWR{ID: e.posted, Spans: []Span{e.region.span(0, transcriptRegion/2)}}); err != nil {
+		if err := e.PostRecv(c.now, &RecvWR{ID: e.posted, SGEs: []SGE{e.region.span(0, transcriptRegion/2)}}); err != nil {
 			return err
 		}
 	}
@@ -332,7 +334,7 @@ func (c *transcript) post(what string, a arguments) error {
 	}
 	e.posted++
 	wr := SendWR{
-		ID: e.posted, Op: op, Flags: Signaled, Spans: []Span{e.region.span(transcriptRegion/2, length)},
+		ID: e.posted, Op: op, Flags: Signaled, SGEs: []SGE{e.region.span(transcriptRegion/2, length)},
 		RemoteAddr: peer.Base, RKey: peer.RKey, SwapAdd: 1,
 	}
 	if a.has("fence") {
@@ -341,7 +343,7 @@ func (c *transcript) post(what string, a arguments) error {
 	if a.has("sync") {
 		wr.Flags |= Synchronise
 	}
-	wr.RKey += uint32(a.takeInt("wrong-key", 0))
+	wr.RKey += wire.RKey(a.takeInt("wrong-key", 0))
 	for n := a.takeInt("count", 1); n > 0; n-- {
 		if err := e.PostSend(c.now, &wr); err != nil {
 			return err

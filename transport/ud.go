@@ -20,9 +20,9 @@ type UD struct {
 
 var _ QP = (*UD)(nil)
 
-// GRHLen is the room for the global route header at the start of each receive
+// GRHLength is the room for the global route header at the start of each receive
 // of a datagram queue pair. The engine fills it; the payload begins behind it.
-const GRHLen = 40
+const GRHLength = 40
 
 // privilegedQKey is the bit of a queue key that ordinary users can not send;
 // a request with it set uses the key of the queue pair instead (IBTA 10.2.5).
@@ -106,7 +106,7 @@ func (q *UD) PostSend(_ Time, wr *SendWR) error {
 	if wr.Op != OpSend && wr.Op != OpSendImm {
 		return ErrOperation
 	}
-	if q.state.sends() && max(totalLength(wr.Spans), uint64(len(wr.InlineData))) > uint64(q.attr.MTU) {
+	if q.state.sends() && max(totalLength(wr.SGEs), uint64(len(wr.Inline))) > uint64(q.attr.MTU) {
 		return ErrTooLong
 	}
 	return q.postSend(wr)
@@ -118,7 +118,7 @@ func (q *UD) PollTransmit(_ Time, p *Packet) bool {
 		return false
 	}
 	w := q.sq.wqes.at(q.sq.started)
-	if anyInvalid(w.Spans) {
+	if anyInvalid(w.SGEs) {
 		q.failSends(LocProtErr)
 		return false
 	}
@@ -142,14 +142,14 @@ func (q *UD) fillDatagram(p *Packet, w *sendWQE) {
 	}
 	p.Path, p.AH = 0, w.AH
 	p.Length = int(w.length)
-	p.Spans = append(p.Spans[:0], w.Spans...)
+	p.Spans = append(p.Spans[:0], w.SGEs...)
 	p.BTH = wire.BTH{
 		Opcode:    op,
 		Solicited: w.Flags&Solicited != 0,
 		MigReq:    true,
 		Pad:       uint8(-p.Length & 3),
 		PKey:      wire.DefaultPKey,
-		DestQP:    wire.QPN(w.RemoteQPN) & wire.PSNMask,
+		DestQP:    w.RemoteQPN & wire.PSNMask,
 		PSN:       q.psn,
 	}
 	p.DETH = wire.DETH{QKey: key, SrcQP: q.cfg.Number}
@@ -163,7 +163,7 @@ func (q *UD) failSends(status Status) {
 	q.state = SQE
 	for q.sq.wqes.len() > 0 {
 		w := q.sq.pop()
-		q.complete(Completion{ID: w.ID, Status: status, Op: w.Op})
+		q.complete(Completion{WRID: w.ID, Status: status, Op: w.Op})
 		status = WRFlushErr
 	}
 }
@@ -189,7 +189,7 @@ func (q *UD) HandlePacket(_ Time, p *Packet) Verdict {
 		return Drop
 	}
 	w := q.rq.at(0)
-	if w == nil || w.length < GRHLen+uint64(p.Length) {
+	if w == nil || w.length < GRHLength+uint64(p.Length) {
 		// A receive that is too short is kept for a datagram that fits: a stranger
 		// must not be able to use up receives or to end the queue pair.
 		q.noReceive++
@@ -201,19 +201,19 @@ func (q *UD) HandlePacket(_ Time, p *Packet) Verdict {
 // receive places a datagram behind the room for the route header.
 func (q *UD) receive(p *Packet, w *recvWQE) Verdict {
 	if anyInvalid(w.spans) {
-		q.complete(Completion{ID: w.id, Status: LocProtErr, Op: OpRecv})
+		q.complete(Completion{WRID: w.id, Status: LocProtErr, Op: OpRecv})
 		q.rq.consume()
 		q.enterError()
 		q.raise(EventQPFatal, 0)
 		return Drop
 	}
-	p.Spans = appendSlice(p.Spans[:0], w.spans, GRHLen, uint32(p.Length))
+	p.Spans = appendSlice(p.Spans[:0], w.spans, GRHLength, uint32(p.Length))
 	c := Completion{
-		ID: w.id, Op: OpRecv, Bytes: GRHLen + uint32(p.Length),
-		Solicited: p.Solicited, SrcQP: uint32(p.DETH.SrcQP), AH: p.AH,
+		WRID: w.id, Op: OpRecv, Bytes: GRHLength + uint32(p.Length),
+		Solicited: p.Solicited, SrcQP: p.DETH.SrcQP, Source: p.AH,
 	}
 	if p.Opcode.HasImm() {
-		c.WithImm, c.Imm = true, uint32(p.Imm)
+		c.HasImm, c.Imm = true, uint32(p.Imm)
 	}
 	q.complete(c)
 	q.rq.consume()

@@ -58,7 +58,7 @@ func (e *udEnd) wantCompletions(why string, want ...string) {
 	var got []string
 	var c Completion
 	for e.PollCompletion(&c) {
-		got = append(got, fmt.Sprintf("%d %s", c.ID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
+		got = append(got, fmt.Sprintf("%d %s", c.WRID, strings.TrimPrefix(c.Status.String(), "IBV_WC_")))
 	}
 	if !slices.Equal(got, want) {
 		e.t.Fatalf("%s:\ncompleted %q\nwant %q", why, got, want)
@@ -68,7 +68,7 @@ func (e *udEnd) wantCompletions(why string, want ...string) {
 func TestUDSends(t *testing.T) {
 	e := newUDEnd(t)
 	for i, n := range []int{0, 1, 1023, 1024} {
-		wr := SendWR{Op: OpSend, Spans: scatter(e.region, 0, n)}
+		wr := SendWR{Op: OpSend, SGEs: scatter(e.region, 0, n)}
 		want := wire.UDSendOnly
 		if i%2 == 1 {
 			wr.Op, wr.Imm, wr.Flags, want = OpSendImm, 9, Solicited, wire.UDSendOnlyImm
@@ -108,13 +108,13 @@ func TestUDPrivilegedKey(t *testing.T) {
 func TestUDInlineStaysUntilCompleted(t *testing.T) {
 	e := newUDEnd(t)
 	for i := range 4 {
-		if err := e.post(uint64(i), SendWR{Op: OpSend, Flags: Inline, InlineData: []byte("first")}); err != nil {
+		if err := e.post(uint64(i), SendWR{Op: OpSend, Inline: []byte("first")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for e.PollTransmit(1, &e.packet) {
 	}
-	if err := e.post(9, SendWR{Op: OpSend, Flags: Inline, InlineData: []byte("later")}); err != nil {
+	if err := e.post(9, SendWR{Op: OpSend, Inline: []byte("later")}); err != nil {
 		t.Fatal(err)
 	}
 	wantBytes(t, "inline", e.packet.Spans[0].Bytes(), []byte("first"))
@@ -122,7 +122,7 @@ func TestUDInlineStaysUntilCompleted(t *testing.T) {
 
 func TestUDReceives(t *testing.T) {
 	e := newUDEnd(t)
-	recv := RecvWR{ID: 3, Spans: []Span{e.region.span(0, 30), e.region.span(100, 70)}}
+	recv := RecvWR{ID: 3, SGEs: []SGE{e.region.span(0, 30), e.region.span(100, 70)}}
 	if err := e.PostRecv(1, &recv); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestUDReceives(t *testing.T) {
 		t.Fatalf("%v into %+v", v, e.packet.Spans)
 	}
 	var c Completion
-	want := Completion{ID: 3, Op: OpRecv, QPN: 0x11, Bytes: 100, Imm: 77, WithImm: true, Solicited: true, SrcQP: 0x44, AH: 8}
+	want := Completion{WRID: 3, Op: OpRecv, QPN: 0x11, Bytes: 100, Imm: 77, HasImm: true, Solicited: true, SrcQP: 0x44, Source: 8}
 	if !e.PollCompletion(&c) || c != want {
 		t.Fatalf("%+v, want %+v", c, want)
 	}
@@ -154,7 +154,7 @@ func TestUDDropsInSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newUDEnd(t)
 			if c.receive > 0 {
-				if err := e.PostRecv(1, &RecvWR{ID: 1, Spans: []Span{e.region.span(0, c.receive)}}); err != nil {
+				if err := e.PostRecv(1, &RecvWR{ID: 1, SGEs: []SGE{e.region.span(0, c.receive)}}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -172,10 +172,10 @@ func TestUDDropsInSilence(t *testing.T) {
 func TestUDLocalErrorStopsOnlySends(t *testing.T) {
 	e := newUDEnd(t)
 	gone := e.mem.register(7, 10, allAccess)
-	e.post(1, SendWR{Op: OpSend, Spans: []Span{e.region.span(0, 4)}})
-	e.post(2, SendWR{Op: OpSend, Spans: []Span{gone.span(0, 4)}})
-	e.post(3, SendWR{Op: OpSend, Spans: []Span{e.region.span(0, 4)}})
-	e.PostRecv(1, &RecvWR{ID: 8, Spans: []Span{e.region.span(0, 100)}})
+	e.post(1, SendWR{Op: OpSend, SGEs: []SGE{e.region.span(0, 4)}})
+	e.post(2, SendWR{Op: OpSend, SGEs: []SGE{gone.span(0, 4)}})
+	e.post(3, SendWR{Op: OpSend, SGEs: []SGE{e.region.span(0, 4)}})
+	e.PostRecv(1, &RecvWR{ID: 8, SGEs: []SGE{e.region.span(0, 100)}})
 	e.mem.deregister(gone)
 	for e.PollTransmit(1, &e.packet) {
 	}
@@ -201,8 +201,8 @@ func TestUDLocalErrorStopsOnlySends(t *testing.T) {
 
 func TestUDReceiveMemoryGone(t *testing.T) {
 	e := newUDEnd(t)
-	e.PostRecv(1, &RecvWR{ID: 8, Spans: []Span{e.region.span(0, 100)}})
-	e.PostRecv(1, &RecvWR{ID: 9, Spans: []Span{e.region.span(0, 100)}})
+	e.PostRecv(1, &RecvWR{ID: 8, SGEs: []SGE{e.region.span(0, 100)}})
+	e.PostRecv(1, &RecvWR{ID: 9, SGEs: []SGE{e.region.span(0, 100)}})
 	e.mem.deregister(e.region)
 	if e.datagram(10, nil) != Drop {
 		t.Error("placed into memory that is gone")
@@ -215,7 +215,7 @@ func TestUDStatesAndPosts(t *testing.T) {
 	if err := e.post(1, SendWR{Op: OpWrite}); !errors.Is(err, ErrOperation) {
 		t.Errorf("WRITE: %v", err)
 	}
-	if err := e.post(1, SendWR{Op: OpSend, Spans: []Span{e.region.span(0, 1025)}}); !errors.Is(err, ErrTooLong) {
+	if err := e.post(1, SendWR{Op: OpSend, SGEs: []SGE{e.region.span(0, 1025)}}); !errors.Is(err, ErrTooLong) {
 		t.Errorf("beyond the MTU: %v", err)
 	}
 	e.post(1, SendWR{Op: OpSend})
@@ -256,8 +256,8 @@ func TestUDStatesAndPosts(t *testing.T) {
 func TestUDSteadyStateDoesNotAllocate(t *testing.T) {
 	e := newUDEnd(t)
 	spans := []Span{e.region.span(0, 500)}
-	wr := SendWR{Op: OpSend, Flags: Signaled, Spans: spans}
-	recv := RecvWR{Spans: []Span{e.region.span(0, 1000)}}
+	wr := SendWR{Op: OpSend, Flags: Signaled, SGEs: spans}
+	recv := RecvWR{SGEs: []SGE{e.region.span(0, 1000)}}
 	in := Packet{Length: 500}
 	in.BTH = wire.BTH{Opcode: wire.UDSendOnly, PKey: wire.DefaultPKey}
 	in.DETH.QKey = testQKey

@@ -1,5 +1,7 @@
 package transport
 
+import "github.com/braid-rdma/braid/wire"
+
 // Op is the kind of a work request or completion.
 type Op uint8
 
@@ -50,54 +52,47 @@ const (
 	Solicited
 	// Fence starts the operation only when all earlier READs and atomics are complete.
 	Fence
-	// Inline takes the bytes at the time of posting; the buffer may be reused at once.
-	Inline
 	// Synchronise makes the operation update memory only after all previous
 	// operations of the queue pair have completed (MP-RDMA §3.4). On RC, which
 	// updates memory in order by itself, it is the same as Fence.
 	Synchronise
 )
 
-// SendWR is a request to send, write, read or run an atomic. PostSend copies
-// it; Spans and InlineData need not outlive the call.
+// AH is the handle of a datagram address, which the engine keeps. Zero is no
+// address.
+type AH uint32
+
+// SGE is an element of a work request: a span of local memory. One of length
+// zero names nothing and is passed over.
+type SGE = Span
+
+// SendWR is a request to send, write, read or run an atomic. It is copied when
+// posted: the struct and its lists may be reused at once, the memory that they
+// name only after the completion.
 type SendWR struct {
-	ID         uint64
-	Op         Op
-	Flags      SendFlags
-	Spans      []Span // local memory: source, or destination of READ and atomics
-	InlineData []byte // source, with flag Inline; then Spans is empty
-	RemoteAddr uint64
-	RKey       uint32 // of the remote region; for OpSendInv the key to invalidate
-	Imm        uint32
-	Compare    uint64 // OpCompareSwap
-	SwapAdd    uint64 // OpCompareSwap: new value; OpFetchAdd: addend
-
-	// Datagrams only. AH is the engine's handle of the destination address.
-	AH         uint32
-	RemoteQPN  uint32
-	RemoteQKey uint32
-}
-
-// RecvWR offers memory for one incoming message. PostRecv copies it.
-type RecvWR struct {
 	ID    uint64
-	Spans []Span
+	Op    Op
+	Flags SendFlags
+	SGEs  []SGE // local memory: source; or destination of READ and atomics
+	// Inline is a source by value, instead of SGEs: the bytes are copied when posted
+	// and need no registration. Nil: there is none.
+	Inline     []byte
+	RemoteAddr uint64
+	RKey       wire.RKey // of the remote region; for OpSendInv the key to invalidate
+	Imm        uint32    // OpSendImm, OpWriteImm
+	Compare    uint64    // OpCompareSwap
+	SwapAdd    uint64    // OpCompareSwap: the new value; OpFetchAdd: the addend
+
+	// Datagrams only.
+	AH         AH
+	RemoteQPN  wire.QPN
+	RemoteQKey wire.QKey
 }
 
-// Completion tells the outcome of one work request.
-type Completion struct {
-	ID          uint64
-	Status      Status
-	Op          Op
-	QPN         uint32
-	Bytes       uint32
-	Imm         uint32
-	WithImm     bool
-	WithInv     bool
-	Invalidated uint32 // the key that SEND with invalidate ended
-	Solicited   bool   // wakes waiters for solicited events
-	SrcQP       uint32 // datagrams: the sender's queue pair
-	AH          uint32 // datagrams: the engine's handle of the sender's address
+// RecvWR offers memory for one incoming message. It is copied when posted.
+type RecvWR struct {
+	ID   uint64
+	SGEs []SGE
 }
 
 // EventKind is the kind of an asynchronous event.
@@ -130,7 +125,7 @@ func (k EventKind) String() string {
 // Event is an asynchronous event of a queue pair.
 type Event struct {
 	Kind EventKind
-	QPN  uint32
+	QPN  wire.QPN
 	Path Path // of a path event
 	// Status is that which ended the connection, of EventQPFatal: the oldest
 	// request has it, if there was one.

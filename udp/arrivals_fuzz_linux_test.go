@@ -28,7 +28,7 @@ func FuzzArrivals(f *testing.F) {
 		tap := tapSends(engineOf(a.dev), 20)
 		for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpRead, verbs.OpFetchAdd} {
 			noError(f, a.qp.PostSend(&verbs.SendWR{
-				Op: op, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: mr.Addr(), RKey: mr.RKey(),
+				Op: op, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: mr.Addr(), RKey: mr.RKey(),
 			}))
 			a.wait()
 		}

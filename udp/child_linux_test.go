@@ -44,7 +44,7 @@ type openOrder struct {
 // parent's memory, at its index times eight.
 type writeOrder struct {
 	Addr uint64
-	RKey uint32
+	RKey verbs.RKey
 }
 
 // account is the answer to every order: the state of the child.
@@ -52,7 +52,7 @@ type account struct {
 	Error    string
 	Params   []verbs.ConnParams
 	Addr     uint64
-	RKey     uint32
+	RKey     verbs.RKey
 	Received int // receive completions
 	Sent     int // send completions
 	Wrong    int // received out of the order in which they were sent, or twice

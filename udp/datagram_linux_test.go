@@ -38,7 +38,7 @@ func TestDatagramIsTakenBeforeItCompletes(t *testing.T) {
 
 	e := engineOf(a.dev)
 	e.Lock()
-	p := e.ports[uint32(a.qp.Number())]
+	p := e.ports[a.qp.Number()]
 	p.sink = &overwriter{p.sink, a.mr.Bytes()[:size]}
 	e.Unlock()
 	for n := range 6 {
@@ -52,9 +52,9 @@ func TestDatagramIsTakenBeforeItCompletes(t *testing.T) {
 			})
 		}
 		copy(a.mr.Bytes(), want)
-		noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 2 * size}}}))
+		noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, 2*size)}}))
 		noError(t, a.qp.PostSend(&verbs.SendWR{
-			Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}},
+			Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)},
 			AH: to, RemoteQPN: b.qp.Number(), RemoteQKey: key,
 		}))
 		a.wait()

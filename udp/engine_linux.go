@@ -29,7 +29,7 @@ type engine struct {
 	via        map[netip.Addr]*address // by peer: the address of ours that it is talked to from
 	pool       *txPool
 	batch      *txBatch
-	ports      map[uint32]*port
+	ports      map[wire.QPN]*port
 	peers      map[netip.Addr]*peer
 	addresses  verbs.Addresses
 	dirty      []*port
@@ -130,7 +130,7 @@ func (e *engine) wakeSleeper(who int) {
 
 // Attach enters a queue pair in the table.
 func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
-	n := uint32(qp.Number())
+	n := qp.Number()
 	if e.ports[n] != nil {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
@@ -144,7 +144,7 @@ var errFamily = errors.New("the address families differ")
 
 // Route tells where a connected queue pair sends to.
 func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
-	p := e.ports[uint32(qp.Number())]
+	p := e.ports[qp.Number()]
 	if p == nil {
 		return fmt.Errorf("udp: queue pair %v is not attached", qp.Number())
 	}
@@ -158,7 +158,7 @@ func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
 
 // Detach removes a queue pair.
 func (e *engine) Detach(qp transport.QP) {
-	n := uint32(qp.Number())
+	n := qp.Number()
 	p := e.ports[n]
 	if p == nil || p.qp != qp {
 		return
@@ -179,7 +179,7 @@ func (e *engine) Detach(qp transport.QP) {
 
 // Kick notes that a queue pair is to be driven.
 func (e *engine) Kick(qp transport.QP) {
-	if p := e.ports[uint32(qp.Number())]; p != nil {
+	if p := e.ports[qp.Number()]; p != nil {
 		e.kicked = true
 		e.touch(p)
 	}
@@ -187,7 +187,7 @@ func (e *engine) Kick(qp transport.QP) {
 
 // Flush sends what a round has left for the program's answer.
 func (e *engine) Flush(qp transport.QP) {
-	if p := e.ports[uint32(qp.Number())]; p != nil && p.dirty && !e.closed.Load() {
+	if p := e.ports[qp.Number()]; p != nil && p.dirty && !e.closed.Load() {
 		e.transmit(e.Now(), p)
 		e.flush()
 	}

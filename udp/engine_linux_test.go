@@ -29,19 +29,19 @@ func testOperations(t *testing.T, a, b *end, size int) {
 		a.wait()
 	}
 	remote := b.mr.Addr()
-	sge := []verbs.SGE{{MR: a.mr, Length: size}}
+	sge := []verbs.SGE{a.mr.SGE(0, size)}
 	post(verbs.SendWR{Op: verbs.OpWrite, SGEs: sge, RemoteAddr: remote, RKey: b.mr.RKey()})
 	got := make([]byte, size)
 	noError(t, b.mr.Load(0, got))
 	if !bytes.Equal(got, a.mr.Bytes()[:size]) {
 		t.Fatal("WRITE: wrong bytes")
 	}
-	back := []verbs.SGE{{MR: a.mr, Offset: 1 << 20, Length: size}}
+	back := []verbs.SGE{a.mr.SGE(1<<20, size)}
 	post(verbs.SendWR{Op: verbs.OpRead, SGEs: back, RemoteAddr: remote, RKey: b.mr.RKey()})
 	if !bytes.Equal(a.mr.Bytes()[1<<20:1<<20+size], a.mr.Bytes()[:size]) {
 		t.Fatal("READ: wrong bytes")
 	}
-	noError(t, b.qp.PostRecv(&verbs.RecvWR{ID: 7, SGEs: []verbs.SGE{{MR: b.mr, Offset: 1 << 20, Length: 1 << 20}}}))
+	noError(t, b.qp.PostRecv(&verbs.RecvWR{ID: 7, SGEs: []verbs.SGE{b.mr.SGE(1<<20, 1<<20)}}))
 	post(verbs.SendWR{Op: verbs.OpSendImm, SGEs: sge, Imm: 42})
 	if c := b.wait(); c.WRID != 7 || int(c.Bytes) != size || c.Imm != 42 {
 		t.Fatalf("receive: %+v", c)
@@ -51,7 +51,7 @@ func testOperations(t *testing.T, a, b *end, size int) {
 	}
 	old, err := b.mr.LoadUint64(8)
 	noError(t, err)
-	word := []verbs.SGE{{MR: a.mr, Offset: 64, Length: 8}}
+	word := []verbs.SGE{a.mr.SGE(64, 8)}
 	post(verbs.SendWR{Op: verbs.OpFetchAdd, SGEs: word, RemoteAddr: remote + 8, RKey: b.mr.RKey(), SwapAdd: 5})
 	now, err := b.mr.LoadUint64(8)
 	noError(t, err)
@@ -82,7 +82,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func benchmarkWrite(b *testing.B, x, y *end, size, depth int) {
-	wr := verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: x.mr, Length: size}}, RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}
+	wr := verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{x.mr.SGE(0, size)}, RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}
 	wrs := make([]verbs.SendWR, depth)
 	for i := range wrs {
 		wrs[i] = wr

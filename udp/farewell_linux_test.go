@@ -22,8 +22,8 @@ func TestWhatWasReceivedIsAcknowledged(t *testing.T) {
 			t.Run(kind.String()+"/"+name, func(t *testing.T) {
 				for range 5 {
 					a, b := connect(t, Config{Paths: 2}, patientOptions(kind), 4096)
-					noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 16}}}))
-					noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 16}}}))
+					noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, 16)}}))
+					noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 16)}}))
 					b.wait()
 					noError(t, leave(b))
 					a.wait()

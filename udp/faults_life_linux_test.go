@@ -157,7 +157,7 @@ func TestFault55CloseInFlight(t *testing.T) {
 					a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, size)
 					for range depth {
 						noError(t, a.qp.PostSend(&verbs.SendWR{
-							Op: op, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+							Op: op, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 						}))
 					}
 					time.Sleep(time.Millisecond)
@@ -211,7 +211,7 @@ func TestIdleConnectionMemory(t *testing.T) {
 	fresh := (heap() - before) / (2 * pairs)
 	for i := range pairs {
 		noError(t, xs[i].qp.PostSend(&verbs.SendWR{
-			Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 16}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 1<<16)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 		}))
 		xs[i].wait()
 	}

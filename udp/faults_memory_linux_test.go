@@ -32,7 +32,7 @@ func TestFault33DeregisteredInFlight(t *testing.T) {
 				join(t, x, y)
 				for range 8 {
 					noError(t, x.qp.PostSend(&verbs.SendWR{
-						Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}},
+						Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)},
 						RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey(),
 					}))
 				}
@@ -73,7 +73,7 @@ func TestFault33DeregisteredInQueue(t *testing.T) {
 			e := engineOf(a.dev)
 			hookSends(e, func(int, []mmsghdr) (int, unix.Errno) { return 0, unix.ENOBUFS })
 			noError(t, a.qp.PostSend(&verbs.SendWR{
-				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 16}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 1<<16)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}))
 			noError(t, a.mr.Deregister())
 			secret := []byte("written after the region was deregistered")
@@ -143,7 +143,7 @@ func TestFault34RemoteAccess(t *testing.T) {
 					key ^= 0x10
 				}
 				noError(t, a.qp.PostSend(&verbs.SendWR{
-					Op: r.op, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: r.length}},
+					Op: r.op, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, r.length)},
 					RemoteAddr: r.addr(b, mr), RKey: key,
 				}))
 				c, err := a.outcome(10 * time.Second)
@@ -187,10 +187,10 @@ func TestStoreAndLoadBesideThePeer(t *testing.T) {
 			for value := range byte(100) {
 				fillWith(a.mr.Bytes()[size:], value)
 				noError(t, a.qp.PostSend(&verbs.SendWR{
-					Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Offset: size, Length: size}}, RemoteAddr: b.mr.Addr() + size, RKey: b.mr.RKey(),
+					Op: verbs.OpWrite, SGEs: []verbs.SGE{a.mr.SGE(size, size)}, RemoteAddr: b.mr.Addr() + size, RKey: b.mr.RKey(),
 				}))
 				noError(t, a.qp.PostSend(&verbs.SendWR{
-					Op: verbs.OpRead, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+					Op: verbs.OpRead, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 				}))
 				a.wait()
 				wantUniform(t, "what the peer read", a.mr.Bytes()[:size], packet)

@@ -142,7 +142,7 @@ func TestFault48BackpressureUnattended(t *testing.T) {
 				return sendmmsg(pathFD(e, path), messages)
 			})
 			noError(t, a.qp.PostSend(&verbs.SendWR{
-				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}))
 			got := make([]byte, size)
 			eventually(t, "the bytes arrive", func() bool {

@@ -42,7 +42,7 @@ func TestTwoProcesses(t *testing.T) {
 func numbered(a *end, remote *account, number, offset, size int) *verbs.SendWR {
 	return &verbs.SendWR{
 		ID: uint64(number), Op: verbs.OpWriteImm, Flags: verbs.Signaled, Imm: uint32(number),
-		SGEs:       []verbs.SGE{{MR: a.mr, Offset: offset, Length: size}},
+		SGEs:       []verbs.SGE{a.mr.SGE(offset, size)},
 		RemoteAddr: remote.Addr + uint64(offset), RKey: remote.RKey,
 	}
 }

@@ -47,11 +47,11 @@ func TestFault28SlowReceiver(t *testing.T) {
 			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 1<<16)
 			const messages = 10
 			for i := range messages {
-				noError(t, a.qp.PostSend(&verbs.SendWR{ID: uint64(i), Op: verbs.OpSendImm, Imm: uint32(i), Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 5000}}}))
+				noError(t, a.qp.PostSend(&verbs.SendWR{ID: uint64(i), Op: verbs.OpSendImm, Imm: uint32(i), Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 5000)}}))
 			}
 			for i := range messages {
 				time.Sleep(15 * time.Millisecond)
-				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 8192}}}))
+				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, 8192)}}))
 				if c := b.wait(); c.Imm != uint32(i) {
 					t.Fatalf("message %d, want %d", c.Imm, i)
 				}
@@ -73,7 +73,7 @@ func TestFault29ReceiverNotReady(t *testing.T) {
 				o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{RNRRetry: retries, MinRNRTimer: 320 * time.Microsecond, AckTimeout: patience}} // no timeout repeats it
 				a, b := connect(t, Config{Paths: 2}, o, 4096)
 				start := time.Now()
-				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}))
+				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 64)}}))
 				c, err := a.outcome(patience)
 				noError(t, err)
 				if err := c.Err(); !errors.Is(err, verbs.ErrRNRRetryExceeded) {
@@ -136,16 +136,16 @@ func TestFault32PostsRefused(t *testing.T) {
 			o := verbs.QPOptions{Type: kind, SendDepth: 4, RecvDepth: 2, MaxSendSGE: 2}
 			a := openEnd(t, Config{Paths: 2}, o, 1<<16)
 			b := openEnd(t, Config{Paths: 2}, o, 1<<16)
-			send := verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}
+			send := verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 64)}}
 			wantErr(t, "a send in RESET", a.qp.PostSend(&send), verbs.ErrState)
 			wantErr(t, "a receive in RESET", a.qp.PostRecv(&verbs.RecvWR{}), verbs.ErrState)
 			noError(t, a.qp.Prepare())
 			wantErr(t, "a send in INIT", a.qp.PostSend(&send), verbs.ErrState)
 			join(t, a, b)
-			piece := verbs.SGE{MR: a.mr, Length: 8}
+			piece := a.mr.SGE(0, 8)
 			wantErr(t, "three elements", a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{piece, piece, piece}}), verbs.ErrTooManySGE)
-			wantErr(t, "beyond the region", a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: a.mr, Offset: 1 << 16, Length: 1}}}), verbs.ErrRange)
-			wantErr(t, "foreign memory", a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: b.mr, Length: 1}}}), verbs.ErrForeign)
+			wantErr(t, "beyond the region", a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{a.mr.SGE(1<<16, 1)}}), verbs.ErrRange)
+			wantErr(t, "foreign memory", a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{b.mr.SGE(0, 1)}}), verbs.ErrForeign)
 			noError(t, a.qp.PostRecv(&verbs.RecvWR{}))
 			noError(t, a.qp.PostRecv(&verbs.RecvWR{}))
 			wantErr(t, "a third receive", a.qp.PostRecv(&verbs.RecvWR{}), verbs.ErrQueueFull)
@@ -155,7 +155,7 @@ func TestFault32PostsRefused(t *testing.T) {
 			}
 			wantErr(t, "a fifth send", a.qp.PostSend(&send), verbs.ErrQueueFull)
 			for i := range 4 {
-				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 64}}}))
+				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, 64)}}))
 				b.wait()
 				if c := a.wait(); c.WRID != uint64(i) {
 					t.Errorf("completion %d, want %d", c.WRID, i)

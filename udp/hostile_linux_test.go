@@ -46,7 +46,7 @@ func (g *target) capture() sentPacket {
 	at := g.a.mr.Len() - 64
 	fill(g.a.mr.Bytes()[at:], 4)
 	noError(g.t, g.a.qp.PostSend(&verbs.SendWR{
-		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: g.a.mr, Offset: at, Length: 64}},
+		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{g.a.mr.SGE(at, 64)},
 		RemoteAddr: g.b.mr.Addr() + uint64(at), RKey: g.b.mr.RKey(),
 	}))
 	g.a.wait()

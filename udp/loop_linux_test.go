@@ -22,8 +22,8 @@ func TestPollerThatStops(t *testing.T) {
 			a, b := connect(t, Config{Paths: 2}, patientOptions(kind), 1<<16)
 			for range 200 {
 				b.sleeps()
-				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 64}}}))
-				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}))
+				noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, 64)}}))
+				noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 64)}}))
 				var out [1]verbs.Completion
 				for n := 0; n == 0; n, _ = b.cq.Poll(out[:]) {
 				}
@@ -45,7 +45,7 @@ func TestPostAndLeave(t *testing.T) {
 				a.sleeps()
 				b.sleeps()
 				noError(t, a.qp.PostSend(&verbs.SendWR{
-					Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+					Op: verbs.OpWrite, SGEs: []verbs.SGE{a.mr.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 				}))
 				eventually(t, "the last byte arrives", func() bool {
 					var last [1]byte
@@ -76,7 +76,7 @@ func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
 			default:
 			}
 			noError(t, a.qp.PostSend(&verbs.SendWR{
-				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 20}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 1<<20)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}))
 			a.wait()
 		}
@@ -197,7 +197,7 @@ func TestSeveralThreadsWait(t *testing.T) {
 			if side.me {
 				s = x
 			}
-			noError(t, s.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: s.mr, Length: 64}}}))
+			noError(t, s.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{s.mr.SGE(0, 64)}}))
 			group.Go(func() { pingPong(s, first, rounds) })
 		}
 	}
@@ -219,7 +219,7 @@ func pingPong(s *end, first bool, rounds int) {
 			err = c.Err()
 		}
 		if err == nil {
-			err = s.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: s.mr, Length: 64}}})
+			err = s.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{s.mr.SGE(0, 64)}})
 		}
 		if err == nil && !first {
 			err = s.qp.PostSend(&ping)
@@ -255,7 +255,7 @@ func TestCloseAgainstEverything(t *testing.T) {
 			})
 		}
 		run(func() {
-			_ = a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 1 << 20}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+			_ = a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 1<<20)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 			var out [4]verbs.Completion
 			_, _ = a.cq.Poll(out[:])
 		})
@@ -290,7 +290,7 @@ func TestTimerWakesSleeper(t *testing.T) {
 	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.RC, Conn: verbs.ConnOptions{AckTimeout: 4 * time.Millisecond, RetryCount: 1}}, 4096)
 	noError(t, b.dev.Close())
 	a.sleeps()
-	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 8}}, RemoteAddr: 4096, RKey: 1}))
+	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: 4096, RKey: 1}))
 	start := time.Now()
 	for len(a.dev.Events()) == 0 && a.qp.State() != verbs.Err { // asks nothing of the loop
 		if time.Since(start) > patience {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // Open opens a device on the sockets of this host.
@@ -86,7 +87,7 @@ func assemble(cfg Config, own *address) (*engine, error) {
 	e := &engine{
 		cfg: cfg, own: own, addrs: []*address{own}, receivers: []*rxSocket{own.rx}, pool: pool,
 		batch:   newTxBatch(pool, 0),
-		ports:   make(map[uint32]*port),
+		ports:   make(map[wire.QPN]*port),
 		peers:   make(map[netip.Addr]*peer),
 		via:     make(map[netip.Addr]*address),
 		parked:  make(chan struct{}, 1),

@@ -116,9 +116,9 @@ func testDatagrams(t *testing.T, a, b *end) {
 	noError(t, err)
 	fill(a.mr.Bytes()[:4096], 3)
 	for _, size := range []int{0, 1, 100, 4096} {
-		noError(t, b.qp.PostRecv(&verbs.RecvWR{ID: uint64(size), SGEs: []verbs.SGE{{MR: b.mr, Length: 8192}}}))
+		noError(t, b.qp.PostRecv(&verbs.RecvWR{ID: uint64(size), SGEs: []verbs.SGE{b.mr.SGE(0, 8192)}}))
 		noError(t, a.qp.PostSend(&verbs.SendWR{
-			Op: verbs.OpSendImm, Flags: verbs.Signaled, Imm: 9, SGEs: []verbs.SGE{{MR: a.mr, Length: size}},
+			Op: verbs.OpSendImm, Flags: verbs.Signaled, Imm: 9, SGEs: []verbs.SGE{a.mr.SGE(0, size)},
 			AH: to, RemoteQPN: b.qp.Number(), RemoteQKey: key,
 		}))
 		a.wait()
@@ -129,7 +129,7 @@ func testDatagrams(t *testing.T, a, b *end) {
 		if !bytes.Equal(b.mr.Bytes()[verbs.GRHLength:][:size], a.mr.Bytes()[:size]) {
 			t.Fatal("wrong bytes")
 		}
-		noError(t, a.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: a.mr, Offset: 8192, Length: 8192}}}))
+		noError(t, a.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{a.mr.SGE(8192, 8192)}}))
 		noError(t, b.qp.PostSend(&verbs.SendWR{
 			Op: verbs.OpSend, Flags: verbs.Signaled, Inline: []byte("answer"),
 			AH: c.Source, RemoteQPN: c.SrcQP, RemoteQKey: key,
@@ -149,7 +149,7 @@ func TestSharedReceiveQueue(t *testing.T) {
 			srq, err := server.pd.CreateSRQ(64, 1)
 			noError(t, err)
 			for i := range 30 {
-				noError(t, srq.PostRecv(&verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{{MR: server.mr, Offset: i * 16384, Length: 16384}}}))
+				noError(t, srq.PostRecv(&verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{server.mr.SGE(i*16384, 16384)}}))
 			}
 			for client := range 3 {
 				a := openEnd(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 1<<20)
@@ -159,7 +159,7 @@ func TestSharedReceiveQueue(t *testing.T) {
 				join(t, a, &b)
 				fill(a.mr.Bytes()[:10_000], uint64(client))
 				for range 10 {
-					noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: 10_000}}}))
+					noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 10_000)}}))
 					a.wait()
 					c := b.wait()
 					if c.QPN != b.qp.Number() || !bytes.Equal(server.mr.Bytes()[int(c.WRID)*16384:][:10_000], a.mr.Bytes()[:10_000]) {
@@ -203,11 +203,11 @@ func TestNoAllocation(t *testing.T) {
 		for _, size := range []int{64, 100_000} {
 			t.Run(fmt.Sprintf("%v/%d", kind, size), func(t *testing.T) {
 				a, b := connect(t, Config{Paths: 4}, verbs.QPOptions{Type: kind, SignalAll: true}, 1<<20)
-				sges := []verbs.SGE{{MR: a.mr, Length: size}}
+				sges := []verbs.SGE{a.mr.SGE(0, size)}
 				write := verbs.SendWR{Op: verbs.OpWrite, SGEs: sges, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}
 				read := verbs.SendWR{Op: verbs.OpRead, SGEs: sges, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}
 				send := verbs.SendWR{Op: verbs.OpSend, SGEs: sges}
-				recv := verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: size}}}
+				recv := verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, size)}}
 				one := func(wr *verbs.SendWR) {
 					if wr.Op == verbs.OpSend {
 						noError(t, b.qp.PostRecv(&recv))

@@ -110,7 +110,7 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 	packet.Length = len(payload)
 	packet.Spans = packet.Spans[:0]
 	if p.peer == nil {
-		packet.AH = uint32(e.addresses.Learn(m.src.Addr()))
+		packet.AH = e.addresses.Learn(m.src.Addr())
 		e.use(m.src.Addr(), a)
 	}
 	e.noteActive(now, p)
@@ -125,7 +125,7 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 func (e *engine) portOf(packet *transport.Packet, a *address, m *rxMessage) *port {
 	p := e.last
 	if p == nil || p.qp.Number() != packet.DestQP {
-		if p = e.ports[uint32(packet.DestQP)]; p == nil {
+		if p = e.ports[packet.DestQP]; p == nil {
 			e.stats.UnknownQP++
 			return nil
 		}

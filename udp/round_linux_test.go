@@ -32,21 +32,21 @@ func (q *dueQP) PollEvent(*transport.Event) bool                     { return fa
 // ever firing.
 func TestRoundThatDeliversRunsTimers(t *testing.T) {
 	a, b := connect(t, Config{Paths: 1}, verbs.QPOptions{Type: verbs.MP}, 4096)
-	noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: b.mr, Length: 64}}}))
+	noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.SGE(0, 64)}}))
 	e := engineOf(b.dev)
 	e.mu.Lock() // the background thread stays out
 	defer e.mu.Unlock()
-	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: a.mr, Length: 64}}}))
+	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{a.mr.SGE(0, 64)}}))
 	due := &dueQP{}
 	noError(t, e.Attach(due, nil))
 	defer e.Detach(due)
-	e.timers.set(e.ports[uint32(due.Number())], due.Timeout())
+	e.timers.set(e.ports[due.Number()], due.Timeout())
 	for end := time.Now().Add(patience); !b.cq.Ready(); {
 		if time.Now().After(end) {
 			t.Fatal("the message did not arrive")
 		}
 		due.handled = 0
-		e.timers.set(e.ports[uint32(due.Number())], due.Timeout())
+		e.timers.set(e.ports[due.Number()], due.Timeout())
 		e.round(e.Now(), true)
 	}
 	if due.handled != 1 {

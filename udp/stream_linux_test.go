@@ -57,7 +57,7 @@ func (s *stream) post() error {
 	}
 	err := s.a.qp.PostSend(&verbs.SendWR{
 		ID: uint64(s.posted), Op: verbs.OpWriteImm, Flags: verbs.Signaled, Imm: uint32(s.posted),
-		SGEs:       []verbs.SGE{{MR: s.a.mr, Offset: at, Length: s.size}},
+		SGEs:       []verbs.SGE{s.a.mr.SGE(at, s.size)},
 		RemoteAddr: s.b.mr.Addr() + uint64(at), RKey: s.b.mr.RKey(),
 	})
 	if err == nil {

@@ -33,7 +33,7 @@ func TestTraceTellsOfBackpressure(t *testing.T) {
 		return sendmmsg(pathFD(e, path), messages)
 	})
 	noError(t, a.qp.PostSend(&verbs.SendWR{
-		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: a.mr, Length: size}}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 	}))
 	eventually(t, "the reason is told", func() bool { return why[transport.ReasonBackpressure].Load() > 0 })
 	open.Store(true)

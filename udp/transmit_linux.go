@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/braid-rdma/braid/transport"
-	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
 )
 
@@ -224,7 +223,7 @@ func (e *engine) prefix(to *peer, source int, mp bool, length, segment int) wire
 // datagramPeer finds where a datagram goes; nil when its address was destroyed
 // or cannot be reached.
 func (e *engine) datagramPeer(packet *transport.Packet) *peer {
-	addr, ok := e.addresses.Addr(verbs.AH(packet.AH))
+	addr, ok := e.addresses.Addr(packet.AH)
 	if !ok {
 		e.stats.NoAddress++
 		return nil

@@ -78,7 +78,7 @@ func (c *conversation) request(wr verbs.SendWR, size int) {
 func (c *conversation) post(wr verbs.SendWR, size int) {
 	c.t.Helper()
 	wr.Flags |= verbs.Signaled
-	wr.SGEs = []verbs.SGE{{MR: c.a.mr, Length: size}}
+	wr.SGEs = []verbs.SGE{c.a.mr.SGE(0, size)}
 	if wr.RKey == 0 {
 		wr.RemoteAddr, wr.RKey = c.b.mr.Addr(), c.b.mr.RKey()
 	}
@@ -87,7 +87,7 @@ func (c *conversation) post(wr verbs.SendWR, size int) {
 
 func (c *conversation) postReceive() {
 	c.t.Helper()
-	noError(c.t, c.b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: c.b.mr, Offset: 1 << 20, Length: 1 << 20}}}))
+	noError(c.t, c.b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{c.b.mr.SGE(1<<20, 1<<20)}}))
 }
 
 // everyOperation runs all operations, those that carry data with size bytes.

@@ -5,11 +5,6 @@ import (
 	"net/netip"
 )
 
-// AH is the handle of a datagram address. PD.CreateAH makes one for a
-// destination; a receive completion carries one for its source, with which a
-// program can answer. Zero is no address.
-type AH uint32
-
 // Addresses is a device's table of address handles. An engine owns one and
 // uses it with its lock held; the zero value is empty and ready for use.
 //

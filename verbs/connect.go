@@ -176,7 +176,7 @@ func (q *QP) Prepare() error { return q.Modify(Init, nil) }
 
 // Activate makes a datagram queue pair ready: from RESET or INIT to RTS. Only
 // datagrams that carry the key are received.
-func (q *QP) Activate(qkey uint32) error {
+func (q *QP) Activate(qkey QKey) error {
 	if err := q.lock(); err != nil {
 		return err
 	}

@@ -180,17 +180,17 @@ func (c *CQ) closeLocked() {
 }
 
 // push stores a completion of a work queue; the engine lock is held.
-func (c *CQ) push(t *transport.Completion, owner *slots) {
+func (c *CQ) push(e *Completion, owner *slots) {
 	if c.condition.Load() != cqOpen {
 		c.lost.Add(1)
 		return
 	}
-	if !c.ring.push(t, owner) {
+	if !c.ring.push(e, owner) {
 		c.lost.Add(1)
 		c.overflow()
 		return
 	}
-	if t.Solicited || t.Status != transport.Success {
+	if e.Solicited || e.Status != transport.Success {
 		c.solicited.Store(c.ring.tail.Load())
 	}
 	if c.waiters.Load() > 0 {

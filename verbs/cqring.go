@@ -3,8 +3,6 @@ package verbs
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/braid-rdma/braid/transport"
 )
 
 // completionRing is the storage of a completion queue. Completions are pushed
@@ -38,13 +36,13 @@ func (r *completionRing) init(depth int) {
 }
 
 // push adds a completion of a work queue and returns false when the ring is full.
-func (r *completionRing) push(c *transport.Completion, owner *slots) bool {
+func (r *completionRing) push(c *Completion, owner *slots) bool {
 	tail := r.tail.Load()
 	if tail-r.head.Load() >= r.depth {
 		return false
 	}
 	i := tail & uint64(len(r.entries)-1)
-	r.entries[i].from(c)
+	r.entries[i] = *c
 	r.owners[i] = owner
 	owner.unpolled.Add(1)
 	r.tail.Store(tail + 1)

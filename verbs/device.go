@@ -21,20 +21,11 @@ type Device struct {
 
 	// The rest is under the engine lock.
 	closed bool
-	lastPD transport.PD
 	pds    map[transport.PD]*PD
 	cqs    map[*CQ]struct{}
 	srqs   map[*SRQ]struct{}
 	qps    map[QPN]*QP
 	memory memoryTable
-
-	// scratch is room for a request on its way to the transport, so that
-	// posting allocates nothing.
-	scratch struct {
-		send  transport.SendWR
-		recv  transport.RecvWR
-		spans [transport.MaxSGE]transport.Span
-	}
 }
 
 // Open makes a device of an engine and owns the engine from then on. Programs

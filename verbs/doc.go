@@ -10,8 +10,8 @@
 //
 // # Rules of use
 //
-//  1. Register the memory that work requests name; give peers the address and
-//     remote key of what they may reach.
+//  1. Register the memory that work requests name, by MR.SGE and MR.All; give
+//     peers the address and remote key of what they may reach.
 //  2. Connect a queue pair with the peer's parameters. Package cm does it by
 //     address and port, also with peers that are not braid; any other way to
 //     exchange the parameters will do.
@@ -93,7 +93,7 @@
 //		n := copy(a.mr.Bytes(), "over all paths")
 //		err = a.qp.PostSend(&verbs.SendWR{
 //			ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled,
-//			SGEs:       []verbs.SGE{{MR: a.mr, Length: n}},
+//			SGEs:       []verbs.SGE{a.mr.SGE(0, n)},
 //			RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 //		})
 //		if err != nil {

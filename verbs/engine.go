@@ -126,7 +126,7 @@ type Route struct {
 // held, in the order in which PollCompletion and PollEvent yield, and copies
 // nothing beforehand: the pointer is valid during the call only.
 type Sink interface {
-	Deliver(c *transport.Completion)
+	Deliver(c *Completion)
 	Event(e *transport.Event)
 }
 

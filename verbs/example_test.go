@@ -59,7 +59,7 @@ func Example() {
 	n := copy(a.mr.Bytes(), "over all paths")
 	err = a.qp.PostSend(&verbs.SendWR{
 		ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled,
-		SGEs:       []verbs.SGE{{MR: a.mr, Length: n}},
+		SGEs:       []verbs.SGE{a.mr.SGE(0, n)},
 		RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 	})
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// newPromptQP is a queue pair over promptQP, with a region.
-func newPromptQP(t testing.TB) (*QP, *CQ, *MR) {
+// newDatagramQP is a queue pair whose sends complete as they are posted, an
+// address to send to, and a region.
+func newDatagramQP(t testing.TB) (*QP, *CQ, *MR, AH) {
 	t.Helper()
 	d, pd := newTestPD(t)
 	cq, err := d.CreateCQ(16)
@@ -18,26 +19,29 @@ func newPromptQP(t testing.TB) (*QP, *CQ, *MR) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := pd.CreateQP(QPOptions{SendCQ: cq})
+	q, err := pd.CreateQP(QPOptions{Type: UD, SendCQ: cq, SignalAll: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := d.engine.(*idleEngine)
-	prompt := &promptQP{QP: q.transport}
-	q.transport = prompt
-	e.sinks[prompt] = (*qpSink)(q)
-	return q, cq, m
+	if err := q.Activate(1); err != nil {
+		t.Fatal(err)
+	}
+	to, err := pd.CreateAH(netip.MustParseAddr("192.0.2.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, cq, m, to
 }
 
 func TestHotPathDoesNotAllocate(t *testing.T) {
-	q, cq, m := newPromptQP(t)
-	sges := []SGE{{MR: m, Length: 8}, {MR: m, Offset: 8, Length: 8}}
-	batch := []SendWR{{Op: OpWrite, SGEs: sges}}
+	q, cq, m, to := newDatagramQP(t)
+	sges := []SGE{m.SGE(0, 8), m.SGE(8, 8)}
+	batch := []SendWR{{Op: OpSend, SGEs: sges, AH: to}}
 	var out [4]Completion
 	ctx := context.Background()
 	allocs := testing.AllocsPerRun(1000, func() {
-		wr := SendWR{ID: 1, Op: OpWrite, SGEs: sges}
-		if err := q.PostSend(&wr); err != nil {
+		// The request is made on the stack, and its lists too.
+		if err := q.PostSend(&SendWR{ID: 1, Op: OpSend, SGEs: []SGE{m.SGE(0, 8), m.SGE(8, 8)}, AH: to}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := cq.Poll(out[:]); n != 1 || err != nil || out[0].WRID != 1 || out[0].Err() != nil {
@@ -59,9 +63,8 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	if allocs != 0 {
 		t.Errorf("%v allocations per operation", allocs)
 	}
-	spans := q.transport.(*promptQP).posted.Spans
-	if len(spans) != 2 || spans[1].Offset != 8 || spans[1].Region != &m.region {
-		t.Errorf("spans %+v", spans)
+	if sent := q.device.engine.(*idleEngine).packet.Spans; len(sent) != 2 || sent[1] != sges[1] {
+		t.Errorf("sent %+v, want %+v", sent, sges)
 	}
 }
 
@@ -125,8 +128,8 @@ func TestAddressesForgetTheOldestSource(t *testing.T) {
 }
 
 func BenchmarkPostAndPoll(b *testing.B) {
-	q, cq, m := newPromptQP(b)
-	wr := SendWR{Op: OpWrite, SGEs: []SGE{{MR: m, Length: 64}}}
+	q, cq, m, to := newDatagramQP(b)
+	wr := SendWR{Op: OpSend, SGEs: []SGE{m.SGE(0, 64)}, AH: to}
 	var out [1]Completion
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,13 +9,14 @@ import (
 	"github.com/braid-rdma/braid/transport"
 )
 
-// idleEngine is an engine without a network: it delivers what queue pairs
-// report and sends nothing.
+// idleEngine is an engine without a network: it drops what queue pairs send, by
+// which datagrams are complete, and delivers what they report.
 type idleEngine struct {
 	sync.Mutex
 	addresses Addresses
 	sinks     map[transport.QP]Sink
 	kicked    []transport.QP
+	packet    transport.Packet // the last that was sent
 	completed transport.Completion
 }
 
@@ -23,6 +24,8 @@ func newIdleEngine() *idleEngine { return &idleEngine{sinks: make(map[transport.
 
 func (e *idleEngine) Unlock() {
 	for _, q := range e.kicked {
+		for q.PollTransmit(e.Now(), &e.packet) {
+		}
 		for q.PollCompletion(&e.completed) {
 			e.sinks[q].Deliver(&e.completed)
 		}
@@ -63,25 +66,4 @@ func (e *idleEngine) WaitProgress(ctx context.Context, until Readiness) error {
 
 func (e *idleEngine) Info() EngineInfo {
 	return EngineInfo{Name: "idle", Local: netip.MustParseAddr("192.0.2.1"), MTU: 4096, Paths: 8}
-}
-
-// promptQP is a queue pair whose sends complete as they are posted.
-type promptQP struct {
-	transport.QP
-	posted    transport.SendWR
-	completed bool
-}
-
-func (q *promptQP) PostSend(_ transport.Time, wr *transport.SendWR) error {
-	q.posted, q.completed = *wr, true
-	return nil
-}
-
-func (q *promptQP) PollCompletion(c *transport.Completion) bool {
-	if !q.completed {
-		return false
-	}
-	*c = transport.Completion{ID: q.posted.ID, Op: q.posted.Op}
-	q.completed = false
-	return true
 }

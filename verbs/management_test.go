@@ -16,7 +16,7 @@ func TestManagementQP(t *testing.T) {
 	if _, err := a.pd.CreateManagementQP(verbs.QPOptions{SendCQ: a.cq}); !errors.Is(err, verbs.ErrLimit) {
 		t.Errorf("a second one: %v", err)
 	}
-	must(t, b.qp.PostRecv(&verbs.RecvWR{ID: 5, SGEs: []verbs.SGE{{MR: b.mr, Length: 100}}}))
+	must(t, b.qp.PostRecv(&verbs.RecvWR{ID: 5, SGEs: []verbs.SGE{b.mr.SGE(0, 100)}}))
 	ah, err := a.pd.CreateAH(b.dev.Query().Local)
 	must(t, err)
 	must(t, a.qp.PostSend(&verbs.SendWR{
@@ -38,7 +38,7 @@ func TestManagementQP(t *testing.T) {
 func TestNotify(t *testing.T) {
 	n := loopnet.New(loopnet.Options{})
 	e := newManagementEnd(t, n)
-	must(t, e.qp.PostRecv(&verbs.RecvWR{ID: 1, SGEs: []verbs.SGE{{MR: e.mr, Length: 100}}}))
+	must(t, e.qp.PostRecv(&verbs.RecvWR{ID: 1, SGEs: []verbs.SGE{e.mr.SGE(0, 100)}}))
 	must(t, e.qp.Modify(verbs.Err, nil))
 	<-e.notified
 	select {

@@ -11,26 +11,26 @@ import (
 // memoryTable is the registered memory of a device, by key. It is what the
 // transport asks before a byte moves. All of it is under the engine lock.
 type memoryTable struct {
-	regions map[uint32]*MR // by local key; every registered region
-	remote  map[uint32]*MR // by remote key; without those that are invalidated
+	regions map[LKey]*MR // by local key; every registered region
+	remote  map[RKey]*MR // by remote key; without those that are invalidated
 	bytes   uint64
 	// recent is what recentKey led to last: a stream of packets names one key. Who
 	// changes remote forgets it.
 	recent    *MR
-	recentKey uint32
+	recentKey RKey
 }
 
 var _ transport.Memory = (*memoryTable)(nil)
 
 func newMemoryTable() memoryTable {
-	return memoryTable{regions: make(map[uint32]*MR), remote: make(map[uint32]*MR)}
+	return memoryTable{regions: make(map[LKey]*MR), remote: make(map[RKey]*MR)}
 }
 
 // nothing backs the spans of length zero, which no key is asked for.
 var nothing = transport.Region{Bytes: []byte{}}
 
 // Resolve implements transport.Memory.
-func (t *memoryTable) Resolve(pd transport.PD, rkey uint32, va uint64, length uint32, want Access) (transport.Span, bool) {
+func (t *memoryTable) Resolve(pd transport.PD, rkey RKey, va uint64, length uint32, want Access) (transport.Span, bool) {
 	if length == 0 {
 		// The specification has the key of a request of no bytes not checked.
 		return transport.Span{Region: &nothing}, true
@@ -56,7 +56,7 @@ func (t *memoryTable) Resolve(pd transport.PD, rkey uint32, va uint64, length ui
 }
 
 // drop makes a remote key unknown.
-func (t *memoryTable) drop(rkey uint32) {
+func (t *memoryTable) drop(rkey RKey) {
 	delete(t.remote, rkey)
 	t.recent = nil
 }
@@ -87,7 +87,7 @@ func (t *memoryTable) Store(s transport.Span, value uint64) {
 }
 
 // Invalidate implements transport.Memory.
-func (t *memoryTable) Invalidate(pd transport.PD, rkey uint32) bool {
+func (t *memoryTable) Invalidate(pd transport.PD, rkey RKey) bool {
 	m := t.remote[rkey]
 	if m == nil || m.region.PD != pd || m.region.Access&RemoteInvalidate == 0 {
 		return false
@@ -112,7 +112,7 @@ func word(s transport.Span) *uint64 {
 func (t *memoryTable) freeKey(e Engine) uint32 {
 	for {
 		k := uint32(e.Random() & math.MaxUint32)
-		if k != 0 && t.regions[k] == nil && t.remote[k] == nil {
+		if k != 0 && t.regions[LKey(k)] == nil && t.remote[RKey(k)] == nil {
 			return k
 		}
 	}

@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"math"
+	"strconv"
 	"testing"
 	"unsafe"
 
@@ -31,7 +32,7 @@ func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pd     transport.PD
-		key    uint32
+		key    RKey
 		va     uint64
 		length uint32
 		want   Access
@@ -45,7 +46,7 @@ func TestResolve(t *testing.T) {
 		{"address and length overflow", pd.id, key, math.MaxUint64, 2, RemoteWrite, false},
 		{"overflow into the region", pd.id, key, base - (1 << 31), 1<<31 + 50, RemoteWrite, false},
 		{"wrong key", pd.id, key ^ 1, base, 1, RemoteWrite, false},
-		{"local key", pd.id, m.LKey(), base, 1, RemoteWrite, false},
+		{"local key", pd.id, RKey(m.LKey()), base, 1, RemoteWrite, false},
 		{"wrong domain", pd.id + 1, key, base, 1, RemoteWrite, false},
 		{"missing right", pd.id, key, base, 8, RemoteAtomic, false},
 		{"one right of two", pd.id, key, base, 8, RemoteRead | RemoteAtomic, false},
@@ -182,6 +183,37 @@ func TestLoadsCheckBounds(t *testing.T) {
 	}
 }
 
+// Numbers that an element cannot say are refused when they are posted, also where
+// the region is larger than the longest element: none wraps round to one that fits.
+func TestSGEOfALargeRegion(t *testing.T) {
+	if strconv.IntSize < 64 {
+		t.Skip("regions are smaller where an int has 32 bits")
+	}
+	q, _, _, _ := newDatagramQP(t)
+	m := &MR{pd: q.pd, region: transport.Region{Length: 1 << 40, PD: q.pd.id, Access: LocalWrite}}
+	for _, c := range []struct {
+		offset, length int64
+		want           error
+	}{
+		{-1, 1, ErrRange},
+		{0, -1, ErrRange},
+		{math.MinInt, math.MinInt, ErrRange},
+		{1, 1 << 40, ErrTooLong},
+		{math.MaxInt, 1, ErrRange},
+		{0, 1<<32 + 1, ErrTooLong},
+		{0, 1 << 32, ErrTooLong},
+		{1 << 40, 1, ErrRange},
+		{1<<40 - 1, 1, nil},
+	} {
+		if err := q.PostRecv(&RecvWR{SGEs: []SGE{m.SGE(int(c.offset), int(c.length))}}); !errors.Is(err, c.want) {
+			t.Errorf("%d bytes at %d: %v, want %v", c.length, c.offset, err, c.want)
+		}
+	}
+	if err := q.PostRecv(&RecvWR{SGEs: []SGE{m.All()}}); !errors.Is(err, ErrTooLong) {
+		t.Errorf("all of it: %v", err)
+	}
+}
+
 func TestKeysAreDistinct(t *testing.T) {
 	_, pd := newTestPD(t)
 	seen := make(map[uint32]bool)
@@ -190,7 +222,7 @@ func TestKeysAreDistinct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []uint32{m.LKey(), m.RKey()} {
+		for _, k := range []uint32{uint32(m.LKey()), uint32(m.RKey())} {
 			if k == 0 || seen[k] {
 				t.Fatalf("key %#x is zero or used twice", k)
 			}

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -45,7 +46,7 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 	m := &MR{pd: p, region: transport.Region{
 		Base:   uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))),
 		Length: uint64(len(buf)),
-		LKey:   t.freeKey(p.device.engine),
+		LKey:   LKey(t.freeKey(p.device.engine)),
 		PD:     p.id,
 		Access: access,
 		Bytes:  buf,
@@ -96,19 +97,36 @@ func (m *MR) Len() int { return int(m.region.Length) }
 // completions that the engine does not (see MR).
 func (m *MR) Bytes() []byte { return m.region.Bytes }
 
+// SGE names length bytes of the region, beginning offset bytes into it, for a
+// work request. Whether the region has them is checked when the request is posted:
+// numbers that no region has stay such here.
+func (m *MR) SGE(offset, length int) SGE {
+	e := SGE{Region: &m.region, Offset: uint64(offset), Length: math.MaxUint32}
+	switch {
+	case offset < 0 || length < 0:
+		e.Offset = math.MaxUint64
+	case uint64(length) <= math.MaxUint32:
+		e.Length = uint32(length)
+	}
+	return e
+}
+
+// All names the whole region for a work request.
+func (m *MR) All() SGE { return m.SGE(0, m.Len()) }
+
 // LKey is the local key. Work requests name the region itself; the key is for
 // tools that show it.
-func (m *MR) LKey() uint32 { return m.region.LKey }
+func (m *MR) LKey() LKey { return m.region.LKey }
 
 // RKey is the remote key, which peers need to reach the region.
-func (m *MR) RKey() uint32 { return m.rkey.Load() }
+func (m *MR) RKey() RKey { return RKey(m.rkey.Load()) }
 
 // Access is the set of rights.
 func (m *MR) Access() Access { return m.region.Access }
 
 // Rekey gives the region a new random remote key and returns it. The old one
 // is refused from then on, whether the peer had invalidated it or not.
-func (m *MR) Rekey() (uint32, error) {
+func (m *MR) Rekey() (RKey, error) {
 	if err := m.pd.lock(); err != nil {
 		return 0, err
 	}
@@ -125,9 +143,9 @@ func (m *MR) rekeyLocked() {
 	if t.remote[m.region.RKey] == m {
 		t.drop(m.region.RKey)
 	}
-	m.region.RKey = t.freeKey(m.pd.device.engine)
+	m.region.RKey = RKey(t.freeKey(m.pd.device.engine))
 	t.remote[m.region.RKey] = m
-	m.rkey.Store(m.region.RKey)
+	m.rkey.Store(uint32(m.region.RKey))
 }
 
 // Deregister ends the use of the region. When it returns, nothing is written to

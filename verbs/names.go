@@ -8,6 +8,21 @@ import (
 // The vocabulary of work requests and completions is the transport's. It is
 // named here again so that a program needs to import this package only.
 type (
+	// SGE is an element of a work request: bytes of a region. MR.SGE makes one.
+	SGE = transport.SGE
+	// SendWR is a request to send, write, read or run an atomic.
+	SendWR = transport.SendWR
+	// RecvWR offers memory for one incoming message.
+	RecvWR = transport.RecvWR
+	// Completion tells the outcome of one work request.
+	Completion = transport.Completion
+	// CompletionError is a work request that failed. errors.Is finds its status,
+	// as verbs.ErrRetryExceeded.
+	CompletionError = transport.CompletionError
+	// AH is the handle of a datagram address. PD.CreateAH makes one for a
+	// destination; a receive completion carries one for its source, to which a
+	// program can reply. Zero is no address.
+	AH = transport.AH
 	// Op is the kind of a work request or completion.
 	Op = transport.Op
 	// SendFlags modify a send work request.
@@ -26,6 +41,12 @@ type (
 	QPN = wire.QPN
 	// PSN is a packet sequence number, 24 bits.
 	PSN = wire.PSN
+	// RKey is the remote key of a region, which peers need to reach it.
+	RKey = wire.RKey
+	// LKey is the local key of a region.
+	LKey = transport.LKey
+	// QKey is the queue key of a datagram queue pair, which its senders need.
+	QKey = wire.QKey
 	// MPOptions are the parameters of a multi-path queue pair.
 	MPOptions = transport.MPOptions
 	// PathStats count what one virtual path of a multi-path queue pair carried.
@@ -45,6 +66,10 @@ const (
 	OpRecv         = transport.OpRecv
 	OpRecvWriteImm = transport.OpRecvWriteImm
 )
+
+// GRHLength is the room for a network header at the front of the receive
+// buffer of a datagram.
+const GRHLength = transport.GRHLength
 
 // Flags of send work requests.
 const (
@@ -97,4 +122,39 @@ const (
 var (
 	PaperOptions = transport.PaperOptions
 	WireOptions  = transport.WireOptions
+)
+
+// Errors that posting and modifying return at once, without side effects.
+var (
+	ErrState       = transport.ErrState
+	ErrQueueFull   = transport.ErrQueueFull
+	ErrTooManySGE  = transport.ErrTooManySGE
+	ErrTooLong     = transport.ErrTooLong
+	ErrInline      = transport.ErrInline
+	ErrOperation   = transport.ErrOperation
+	ErrAttr        = transport.ErrAttr
+	ErrRange       = transport.ErrRange   // bytes beyond the end of a region
+	ErrForeign     = transport.ErrForeign // an object of another device or protection domain
+	ErrLocalAccess = transport.ErrLocalAccess
+	ErrAtomicShape = transport.ErrAtomicShape
+)
+
+// Errors of completions: what errors.Is finds in Completion.Err. They are the
+// failed statuses themselves.
+var (
+	ErrLocalLength       error = transport.LocLenErr
+	ErrLocalOperation    error = transport.LocQPOpErr
+	ErrLocalProtection   error = transport.LocProtErr
+	ErrFlushed           error = transport.WRFlushErr
+	ErrBadResponse       error = transport.BadRespErr
+	ErrLocalAccessFailed error = transport.LocAccessErr
+	ErrRemoteInvalid     error = transport.RemInvReqErr
+	ErrRemoteAccess      error = transport.RemAccessErr
+	ErrRemoteOperation   error = transport.RemOpErr
+	ErrRetryExceeded     error = transport.RetryExcErr
+	ErrRNRRetryExceeded  error = transport.RNRRetryExcErr
+	ErrRemoteAborted     error = transport.RemAbortErr
+	ErrFatal             error = transport.FatalErr
+	ErrResponseTimeout   error = transport.RespTimeoutErr
+	ErrGeneral           error = transport.GeneralErr
 )

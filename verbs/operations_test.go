@@ -51,10 +51,10 @@ func TestSendGathersAndScatters(t *testing.T) {
 		want := pattern(5000)
 		copy(p.a.mr.Bytes(), want)
 		must(t, p.b.qp.PostRecv(&verbs.RecvWR{ID: 7, SGEs: []verbs.SGE{
-			{MR: p.b.mr, Offset: 100, Length: 10}, {}, {MR: p.b.mr, Offset: 1000, Length: 8000},
+			p.b.mr.SGE(100, 10), {}, p.b.mr.SGE(1000, 8000),
 		}}))
 		p.a.post(verbs.SendWR{ID: 1, Op: verbs.OpSend, SGEs: []verbs.SGE{
-			{MR: p.a.mr, Offset: 0, Length: 3}, {MR: p.a.mr, Offset: 3, Length: 4997},
+			p.a.mr.SGE(0, 3), p.a.mr.SGE(3, 4997),
 		}})
 		p.a.wantDone(1, verbs.OpSend)
 		c := p.b.wantDone(7, verbs.OpRecv)

@@ -70,7 +70,7 @@ func newSide(t *testing.T, n *loopnet.Network, o verbs.QPOptions) *side {
 
 // sge names bytes of the side's region.
 func (s *side) sge(offset, length int) []verbs.SGE {
-	return []verbs.SGE{{MR: s.mr, Offset: offset, Length: length}}
+	return []verbs.SGE{s.mr.SGE(offset, length)}
 }
 
 // post posts a signalled request.

@@ -3,6 +3,7 @@ package verbs
 import (
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/braid-rdma/braid/transport"
 )
@@ -15,6 +16,9 @@ type PD struct {
 	closed bool // under the engine lock
 }
 
+// lastPD counts the domains of all devices (see transport.PD).
+var lastPD atomic.Uint64
+
 // CreatePD makes a protection domain.
 func (d *Device) CreatePD() (*PD, error) {
 	if err := d.lock(); err != nil {
@@ -24,8 +28,7 @@ func (d *Device) CreatePD() (*PD, error) {
 	if len(d.pds) >= MaxPDs {
 		return nil, fmt.Errorf("%w: %d protection domains", ErrLimit, MaxPDs)
 	}
-	d.lastPD++
-	pd := &PD{device: d, id: d.lastPD}
+	pd := &PD{device: d, id: transport.PD(lastPD.Add(1))}
 	d.pds[pd.id] = pd
 	return pd, nil
 }

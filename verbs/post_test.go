@@ -2,6 +2,7 @@ package verbs_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/braid-rdma/braid/verbs"
@@ -29,10 +30,12 @@ func TestPostRefuses(t *testing.T) {
 		"negative offset":  {verbs.SendWR{SGEs: p.a.sge(-1, 1)}, verbs.ErrRange},
 		"negative length":  {verbs.SendWR{SGEs: p.a.sge(0, -1)}, verbs.ErrRange},
 		"overflow":         {verbs.SendWR{SGEs: p.a.sge(int(^uint(0)>>1), 2)}, verbs.ErrRange},
-		"other domain":     {verbs.SendWR{SGEs: []verbs.SGE{{MR: other, Length: 1}}}, verbs.ErrForeign},
+		"nothing outside":  {verbs.SendWR{SGEs: p.a.sge(-1, 0)}, verbs.ErrRange},
+		"too long to say":  {verbs.SendWR{SGEs: p.a.sge(8, math.MaxInt)}, verbs.ErrRange},
+		"other domain":     {verbs.SendWR{SGEs: []verbs.SGE{other.SGE(0, 1)}}, verbs.ErrForeign},
 		"other device":     {verbs.SendWR{SGEs: p.b.sge(0, 1)}, verbs.ErrForeign},
-		"deregistered":     {verbs.SendWR{SGEs: []verbs.SGE{{MR: gone, Length: 1}}}, verbs.ErrLocalAccess},
-		"read into source": {verbs.SendWR{Op: verbs.OpRead, SGEs: []verbs.SGE{{MR: readOnly, Length: 1}}}, verbs.ErrLocalAccess},
+		"deregistered":     {verbs.SendWR{SGEs: []verbs.SGE{gone.SGE(0, 1)}}, verbs.ErrLocalAccess},
+		"read into source": {verbs.SendWR{Op: verbs.OpRead, SGEs: []verbs.SGE{readOnly.SGE(0, 1)}}, verbs.ErrLocalAccess},
 		"elements":         {verbs.SendWR{SGEs: append(append(p.a.sge(0, 1), p.a.sge(1, 1)...), p.a.sge(2, 1)...)}, verbs.ErrTooManySGE},
 		"very many":        {verbs.SendWR{SGEs: make([]verbs.SGE, 1000)}, verbs.ErrTooManySGE},
 		"inline":           {verbs.SendWR{Inline: make([]byte, 1000)}, verbs.ErrInline},
@@ -43,7 +46,7 @@ func TestPostRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if err := p.a.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: readOnly, Length: 1}}}); !errors.Is(err, verbs.ErrLocalAccess) {
+	if err := p.a.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{readOnly.SGE(0, 1)}}); !errors.Is(err, verbs.ErrLocalAccess) {
 		t.Errorf("receive into memory without LocalWrite: %v", err)
 	}
 	p.cut()

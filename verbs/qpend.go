@@ -57,7 +57,7 @@ func (q *QP) reportFailure(cause error) {
 type qpSink QP
 
 // Deliver implements Sink.
-func (s *qpSink) Deliver(c *transport.Completion) {
+func (s *qpSink) Deliver(c *Completion) {
 	success := c.Status == transport.Success
 	if !success && s.failed == transport.Success && c.Status != transport.WRFlushErr {
 		s.failed = c.Status
@@ -73,6 +73,9 @@ func (s *qpSink) Deliver(c *transport.Completion) {
 		s.srq.raiseLimit()
 	}
 }
+
+// isReceive says whether a completion of op belongs to a receive request.
+func isReceive(op Op) bool { return op >= OpRecv }
 
 // Event implements Sink. Engines deliver the completions before the events, so
 // that the status of what failed is known.
@@ -105,7 +108,7 @@ func (q *QP) closeLocked() {
 	q.closed, q.onFailure = true, nil
 	q.failLocked()
 	sink := (*qpSink)(q)
-	var c transport.Completion
+	var c Completion
 	for q.transport.PollCompletion(&c) {
 		sink.Deliver(&c)
 	}

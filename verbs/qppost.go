@@ -44,27 +44,12 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 	if q.sendSlots.full() {
 		return ErrQueueFull
 	}
-	spans, err := appendSpans(q.device.scratch.spans[:0], wr.SGEs, q.pd)
-	if err != nil {
-		return err
-	}
 	if q.kind == UD {
 		if _, ok := q.device.engine.Addresses().Addr(wr.AH); !ok {
 			return fmt.Errorf("%w: %d", ErrAddress, wr.AH)
 		}
 	}
-	t := &q.device.scratch.send
-	*t = transport.SendWR{
-		ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Spans: spans,
-		RemoteAddr: wr.RemoteAddr, RKey: wr.RKey, Imm: wr.Imm,
-		Compare: wr.Compare, SwapAdd: wr.SwapAdd,
-		AH: uint32(wr.AH), RemoteQPN: uint32(wr.RemoteQPN), RemoteQKey: wr.RemoteQKey,
-	}
-	if wr.Inline != nil {
-		t.Flags |= transport.Inline
-		t.InlineData = wr.Inline
-	}
-	if err := q.transport.PostSend(q.device.engine.Now(), t); err != nil {
+	if err := q.toSendQueue(wr); err != nil {
 		return err
 	}
 	q.sendSlots.post(q.options.SignalAll || wr.Flags&Signaled != 0)
@@ -78,10 +63,7 @@ func (q *QP) PostRecv(wr *RecvWR) error {
 		return err
 	}
 	defer q.device.unlock()
-	if err := q.postRecvLocked(wr); err != nil {
-		return err
-	}
-	return nil
+	return q.postRecvLocked(wr)
 }
 
 // PostRecvs posts receives in order. It returns how many were queued; the
@@ -106,13 +88,7 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 	if q.recvSlots.full() {
 		return ErrQueueFull
 	}
-	spans, err := appendSpans(q.device.scratch.spans[:0], wr.SGEs, q.pd)
-	if err != nil {
-		return err
-	}
-	t := &q.device.scratch.recv
-	*t = transport.RecvWR{ID: wr.ID, Spans: spans}
-	if err := q.transport.PostRecv(q.device.engine.Now(), t); err != nil {
+	if err := q.toRecvQueue(wr); err != nil {
 		return err
 	}
 	q.recvSlots.post(true)
@@ -121,4 +97,32 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 		q.device.engine.Kick(q.transport)
 	}
 	return nil
+}
+
+// toSendQueue and toRecvQueue call the state machine by its type rather than by
+// the interface: so the compiler sees that the request does not outlive the call,
+// and that of a program stays on its stack.
+
+func (q *QP) toSendQueue(wr *SendWR) error {
+	now := q.device.engine.Now()
+	switch t := q.transport.(type) {
+	case *transport.RC:
+		return t.PostSend(now, wr)
+	case *transport.MP:
+		return t.PostSend(now, wr)
+	default:
+		return t.(*transport.UD).PostSend(now, wr)
+	}
+}
+
+func (q *QP) toRecvQueue(wr *RecvWR) error {
+	now := q.device.engine.Now()
+	switch t := q.transport.(type) {
+	case *transport.RC:
+		return t.PostRecv(now, wr)
+	case *transport.MP:
+		return t.PostRecv(now, wr)
+	default:
+		return t.(*transport.UD).PostRecv(now, wr)
+	}
 }

@@ -42,7 +42,7 @@ func (s *SRQ) PostRecv(wr *RecvWR) error {
 		return err
 	}
 	defer s.pd.device.unlock()
-	return s.postLocked(wr)
+	return s.queue.Post(wr)
 }
 
 // PostRecvs posts receives in order. It returns how many were queued; the
@@ -53,21 +53,11 @@ func (s *SRQ) PostRecvs(wrs []RecvWR) (int, error) {
 	}
 	defer s.pd.device.unlock()
 	for i := range wrs {
-		if err := s.postLocked(&wrs[i]); err != nil {
+		if err := s.queue.Post(&wrs[i]); err != nil {
 			return i, err
 		}
 	}
 	return len(wrs), nil
-}
-
-func (s *SRQ) postLocked(wr *RecvWR) error {
-	spans, err := appendSpans(s.pd.device.scratch.spans[:0], wr.SGEs, s.pd)
-	if err != nil {
-		return err
-	}
-	t := &s.pd.device.scratch.recv
-	*t = transport.RecvWR{ID: wr.ID, Spans: spans}
-	return s.queue.Post(t)
 }
 
 // Len is the number of receives posted and not yet taken by a message.

@@ -7,7 +7,7 @@ import "encoding/binary"
 // and ignores Compare.
 type AtomicETH struct {
 	VA      uint64
-	RKey    uint32
+	RKey    RKey
 	SwapAdd uint64
 	Compare uint64
 }
@@ -22,7 +22,7 @@ func (h AtomicETH) Append(b []byte) []byte {
 func (h *AtomicETH) load(b []byte) {
 	_ = b[AtomicETHLen-1]
 	h.VA = binary.BigEndian.Uint64(b)
-	h.RKey = binary.BigEndian.Uint32(b[8:])
+	h.RKey = RKey(binary.BigEndian.Uint32(b[8:]))
 	h.SwapAdd = binary.BigEndian.Uint64(b[12:])
 	h.Compare = binary.BigEndian.Uint64(b[20:])
 }
@@ -30,7 +30,7 @@ func (h *AtomicETH) load(b []byte) {
 func (h *AtomicETH) put(b []byte) {
 	_ = b[AtomicETHLen-1]
 	binary.BigEndian.PutUint64(b, h.VA)
-	binary.BigEndian.PutUint32(b[8:], h.RKey)
+	binary.BigEndian.PutUint32(b[8:], uint32(h.RKey))
 	binary.BigEndian.PutUint64(b[12:], h.SwapAdd)
 	binary.BigEndian.PutUint64(b[20:], h.Compare)
 }

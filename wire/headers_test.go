@@ -32,13 +32,13 @@ func randomHeaders(r *rand.Rand, op Opcode) Headers {
 		}
 	}
 	if ext&extDETH != 0 {
-		h.DETH = DETH{QKey: r.Uint32(), SrcQP: QPN(r.Uint32() & mask24)}
+		h.DETH = DETH{QKey: QKey(r.Uint32()), SrcQP: QPN(r.Uint32() & mask24)}
 	}
 	if ext&extRETH != 0 {
-		h.RETH = RETH{VA: r.Uint64(), RKey: r.Uint32(), Length: r.Uint32()}
+		h.RETH = RETH{VA: r.Uint64(), RKey: RKey(r.Uint32()), Length: r.Uint32()}
 	}
 	if ext&extAtomicETH != 0 {
-		h.AtomicETH = AtomicETH{VA: r.Uint64(), RKey: r.Uint32(), SwapAdd: r.Uint64(), Compare: r.Uint64()}
+		h.AtomicETH = AtomicETH{VA: r.Uint64(), RKey: RKey(r.Uint32()), SwapAdd: r.Uint64(), Compare: r.Uint64()}
 	}
 	if ext&extAETH != 0 {
 		h.AETH = AETH{Syndrome: Syndrome(r.Uint32()) & syndromeMask, MSN: r.Uint32() & mask24}
@@ -50,7 +50,7 @@ func randomHeaders(r *rand.Rand, op Opcode) Headers {
 		h.Imm = ImmDt(r.Uint32())
 	}
 	if ext&extIETH != 0 {
-		h.IETH = IETH{RKey: r.Uint32()}
+		h.IETH = IETH{RKey: RKey(r.Uint32())}
 	}
 	if ext&extMPAck != 0 {
 		h.Ack = MPAck{

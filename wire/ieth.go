@@ -5,7 +5,7 @@ import "encoding/binary"
 // IETH is the invalidate extended transport header: the remote key that the
 // receiver of a SEND with invalidate revokes.
 type IETH struct {
-	RKey uint32
+	RKey RKey
 }
 
 // Append writes the header after b.
@@ -15,6 +15,6 @@ func (h IETH) Append(b []byte) []byte {
 	return b
 }
 
-func (h *IETH) load(b []byte) { h.RKey = binary.BigEndian.Uint32(b) }
+func (h *IETH) load(b []byte) { h.RKey = RKey(binary.BigEndian.Uint32(b)) }
 
-func (h *IETH) put(b []byte) { binary.BigEndian.PutUint32(b, h.RKey) }
+func (h *IETH) put(b []byte) { binary.BigEndian.PutUint32(b, uint32(h.RKey)) }

@@ -32,6 +32,12 @@ func (p PSN) Before(q PSN) bool {
 	return p.Sub(q) < 0
 }
 
+// RKey is a remote key: it admits a request to the memory of a region.
+type RKey uint32
+
+// QKey is a queue key: it admits a datagram to a queue pair.
+type QKey uint32
+
 // QPN is a queue pair number of 24 bits.
 type QPN uint32
 

@@ -8,7 +8,7 @@ import "encoding/binary"
 // Length the bytes of the whole message.
 type RETH struct {
 	VA     uint64
-	RKey   uint32
+	RKey   RKey
 	Length uint32
 }
 
@@ -22,13 +22,13 @@ func (h RETH) Append(b []byte) []byte {
 func (h *RETH) load(b []byte) {
 	_ = b[RETHLen-1]
 	h.VA = binary.BigEndian.Uint64(b)
-	h.RKey = binary.BigEndian.Uint32(b[8:])
+	h.RKey = RKey(binary.BigEndian.Uint32(b[8:]))
 	h.Length = binary.BigEndian.Uint32(b[12:])
 }
 
 func (h *RETH) put(b []byte) {
 	_ = b[RETHLen-1]
 	binary.BigEndian.PutUint64(b, h.VA)
-	binary.BigEndian.PutUint32(b[8:], h.RKey)
+	binary.BigEndian.PutUint32(b[8:], uint32(h.RKey))
 	binary.BigEndian.PutUint32(b[12:], h.Length)
 }

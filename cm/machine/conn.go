@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // state of a connection.
@@ -25,8 +26,8 @@ type conn struct {
 	local, remote mad.CommID // remote is zero until it is known
 	peer          netip.Addr
 	remoteGUID    uint64 // passive: of the adapter that the REQ came from
-	localQPN      uint32
-	remoteQPN     uint32
+	localQPN      wire.QPN
+	remoteQPN     wire.QPN
 	tid           mad.TransactionID
 	state         state
 	active        bool   // this side asked for the connection
@@ -66,7 +67,7 @@ type peerKey struct {
 // qpKey finds the connection that holds a peer's queue pair.
 type qpKey struct {
 	peer netip.Addr
-	qpn  uint32
+	qpn  wire.QPN
 }
 
 // open makes a connection under a fresh identifier.
@@ -84,7 +85,7 @@ func (m *Machine) open(now Time, peer netip.Addr, s state) *conn {
 }
 
 // setRemote notes the peer's identifier and queue pair.
-func (m *Machine) setRemote(c *conn, remote mad.CommID, qpn uint32) {
+func (m *Machine) setRemote(c *conn, remote mad.CommID, qpn wire.QPN) {
 	c.remote, c.remoteQPN = remote, qpn
 	m.byPeer[peerKey{c.peer, remote}] = c
 }

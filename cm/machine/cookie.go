@@ -81,7 +81,7 @@ func cookieOf(secret *[32]byte, from netip.Addr, req *mad.REQ) mad.TransactionID
 	binary.BigEndian.PutUint64(b[48:], uint64(req.Service))
 	binary.BigEndian.PutUint64(b[56:], req.LocalGUID)
 	binary.BigEndian.PutUint32(b[64:], uint32(req.LocalID))
-	binary.BigEndian.PutUint32(b[68:], req.QPN)
+	binary.BigEndian.PutUint32(b[68:], uint32(req.QPN))
 	sum := sha256.Sum256(b[:])
 	return mad.TransactionID(binary.BigEndian.Uint64(sum[:]))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/wire"
 )
 
 const service = mad.ServiceID(0x01060001)
@@ -46,13 +47,13 @@ func (p *pair) newEnd(n byte, change ...func(*Config)) *end {
 }
 
 // connect asks for a connection from a queue pair, as a standard peer does.
-func (e *end) connect(to *end, qpn uint32) mad.CommID {
+func (e *end) connect(to *end, qpn wire.QPN) mad.CommID {
 	e.p.t.Helper()
 	return e.ask(to, mad.REQ{Service: service, QPN: qpn})
 }
 
 // connectBraid asks as a peer does that knows cookies.
-func (e *end) connectBraid(to *end, qpn uint32) mad.CommID {
+func (e *end) connectBraid(to *end, qpn wire.QPN) mad.CommID {
 	e.p.t.Helper()
 	return e.ask(to, braidREQ(qpn))
 }
@@ -65,7 +66,7 @@ func (e *end) ask(to *end, req mad.REQ) mad.CommID {
 }
 
 // braidREQ is a request that isBraid knows as one of a braid peer.
-func braidREQ(qpn uint32) mad.REQ {
+func braidREQ(qpn wire.QPN) mad.REQ {
 	return mad.REQ{Service: service, QPN: qpn, PrivateData: [mad.REQPrivateLen]byte{0: braidMark}}
 }
 

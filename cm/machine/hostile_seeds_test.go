@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // hostilePeer lies to the server of a world: it keeps the forms of the protocol
@@ -35,7 +36,7 @@ var hostileActs = []struct {
 	{"spoofed REQs of braid peers", func(h *hostilePeer) { h.sendREQ(h.anyAddr(), true, 0) }},
 	{"spoofed REQs of standard peers", func(h *hostilePeer) { h.sendREQ(h.anyAddr(), false, 0) }},
 	{"REQs in the name of an honest peer", func(h *hostilePeer) { h.sendREQ(h.w.a.addr, h.r.IntN(2) == 0, 0) }},
-	{"REQs that name queue pairs in use", func(h *hostilePeer) { h.sendREQ(h.w.a.addr, h.r.IntN(2) == 0, 0x100+uint32(h.r.IntN(8))) }},
+	{"REQs that name queue pairs in use", func(h *hostilePeer) { h.sendREQ(h.w.a.addr, h.r.IntN(2) == 0, 0x100+wire.QPN(h.r.IntN(8))) }},
 	{"REQs without RTU", func(h *hostilePeer) { h.sendREQ(h.addr, h.r.IntN(2) == 0, 0) }},
 	{"MRAs for ever", (*hostilePeer).sendMRA},
 	{"ends of connections of others", (*hostilePeer).sendEnd},
@@ -55,10 +56,10 @@ func (h *hostilePeer) send(from netip.Addr, m mad.Message, tid mad.TransactionID
 
 // sendREQ asks for a connection that it will not complete; queue pair 0 stands
 // for any.
-func (h *hostilePeer) sendREQ(from netip.Addr, braid bool, qpn uint32) {
+func (h *hostilePeer) sendREQ(from netip.Addr, braid bool, qpn wire.QPN) {
 	req := mad.REQ{Service: service, QPN: qpn, LocalID: mad.CommID(h.r.Uint32()), LocalGUID: 66}
 	if qpn == 0 {
-		req.QPN = h.r.Uint32() & 0xffffff
+		req.QPN = wire.QPN(h.r.Uint32() & 0xffffff)
 	}
 	if braid {
 		req.PrivateData[0] = braidMark
@@ -102,7 +103,7 @@ func (h *hostilePeer) sendEnd() {
 	} else {
 		b = mad.CommID(h.r.Uint32())
 	}
-	qpn := 0x100 + uint32(h.r.IntN(8))
+	qpn := 0x100 + wire.QPN(h.r.IntN(8))
 	switch h.r.IntN(4) {
 	case 0:
 		h.send(h.w.a.addr, &mad.DREQ{LocalID: a, RemoteID: b, RemoteQPN: qpn}, 1)
@@ -172,11 +173,11 @@ func newHostileWorld(t *testing.T, seed uint64, rate int) *world {
 // connectAmid connects the honest peer some times while the hostile one acts,
 // each within a second, and returns the longest that it took. None of the
 // connections may end.
-func (w *world) connectAmid(connections int, request func(qpn uint32) mad.REQ) (longest Time) {
+func (w *world) connectAmid(connections int, request func(qpn wire.QPN) mad.REQ) (longest Time) {
 	w.t.Helper()
 	for i := range connections {
 		begin := w.now
-		id, err := w.a.m.Connect(w.now, w.b.addr, request(0x100+uint32(i)))
+		id, err := w.a.m.Connect(w.now, w.b.addr, request(0x100+wire.QPN(i)))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -276,7 +277,7 @@ func TestStandardPeersAmidFlood(t *testing.T) {
 	w.hostile.acts = []func(*hostilePeer){hostileActs[0].act, hostileActs[1].act}
 	w.hostile.tick(w.now + Second)
 	w.run(50 * Millisecond)
-	w.connectAmid(4, func(qpn uint32) mad.REQ { return mad.REQ{Service: service, QPN: qpn} })
+	w.connectAmid(4, func(qpn wire.QPN) mad.REQ { return mad.REQ{Service: service, QPN: qpn} })
 	if w.b.m.Counters().Probes == 0 {
 		t.Error("nobody was probed")
 	}

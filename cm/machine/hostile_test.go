@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // TestStrangers: nobody but the peer, from its address and by both identifiers,
@@ -60,7 +61,7 @@ func TestAmplification(t *testing.T) {
 	for step := range 20000 {
 		from := netip.AddrFrom4([4]byte{10, 1, 0, byte(r.IntN(200))})
 		req := mad.REQ{
-			LocalID: mad.CommID(r.IntN(3)), QPN: uint32(r.IntN(4)), Service: service + mad.ServiceID(r.IntN(7)),
+			LocalID: mad.CommID(r.IntN(3)), QPN: wire.QPN(r.IntN(4)), Service: service + mad.ServiceID(r.IntN(7)),
 			Transport: mad.Transport(r.IntN(2) * r.IntN(2)),
 		}
 		b := mad.Append(nil, &req, 1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/wire"
 )
 
 func TestRefusals(t *testing.T) {
@@ -213,7 +214,7 @@ func TestStale(t *testing.T) {
 func TestLimits(t *testing.T) {
 	p := newPair(t, noUnproven)
 	var ids []mad.CommID
-	for i := range uint32(5) {
+	for i := range wire.QPN(5) {
 		p.a.connectBraid(p.b, 0x11+i)
 	}
 	p.b.take(p.a.sent("five ask", "REQ", "REQ", "REQ", "REQ", "REQ"))
@@ -236,7 +237,7 @@ func TestLimits(t *testing.T) {
 	}
 
 	p = newPair(t, func(c *Config) { c.MaxConns, c.MaxUnproven = 3, 6 })
-	for i := range uint32(3) {
+	for i := range wire.QPN(3) {
 		p.a.connect(p.b, 0x11+i)
 	}
 	if _, err := p.a.m.Connect(p.now, p.b.addr, mad.REQ{}); !errors.Is(err, ErrLimit) {

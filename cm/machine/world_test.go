@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // world is a network in virtual time with a program on each machine: one asks
@@ -151,7 +152,7 @@ func (p *player) act(e Event) {
 	}
 	switch e.Kind {
 	case Requested:
-		later(func() error { return p.m.Accept(p.w.now, e.ID, mad.REP{QPN: uint32(e.ID) & 0xffffff}, true) })
+		later(func() error { return p.m.Accept(p.w.now, e.ID, mad.REP{QPN: wire.QPN(e.ID) & 0xffffff}, true) })
 	case Replied:
 		later(func() error {
 			err := p.m.Ready(p.w.now, e.ID, true)
@@ -239,7 +240,7 @@ func TestSeedsHandshake(t *testing.T) {
 				w.b.m.unproven.limit = 0 // cookies for all
 			}
 			const connections = 5
-			for i := range uint32(connections) {
+			for i := range wire.QPN(connections) {
 				if _, err := w.a.m.Connect(w.now, w.b.addr, braidREQ(0x100+i)); err != nil {
 					t.Fatal(err)
 				}

@@ -17,6 +17,8 @@
 // read.
 package mad
 
+import "github.com/braid-rdma/braid/wire"
+
 // Sizes in bytes.
 const (
 	// Len is the length of every management datagram.
@@ -28,7 +30,7 @@ const (
 // Where management datagrams of general services travel.
 const (
 	// QPN is the queue pair that sends and receives them.
-	QPN = 1
+	QPN = wire.ManagementQPN
 	// QKey is the key that admits a datagram to that queue pair.
-	QKey = 0x80010000
+	QKey wire.QKey = 0x80010000
 )

@@ -1,6 +1,10 @@
 package mad
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // Private data of the messages that begin and end the life of a connection.
 const (
@@ -19,7 +23,7 @@ type RTU struct {
 // DREQ ends a connection (table 112).
 type DREQ struct {
 	LocalID, RemoteID CommID
-	RemoteQPN         uint32 // 24 bits: the receiver's queue pair
+	RemoteQPN         wire.QPN // the receiver's queue pair
 	PrivateData       [DREQPrivateLen]byte
 }
 
@@ -50,13 +54,13 @@ func (m *RTU) encode(b []byte) {
 
 func (m *DREQ) decode(b []byte) {
 	m.LocalID, m.RemoteID = decodeIDs(b)
-	m.RemoteQPN = word24(b[8:])
+	m.RemoteQPN = wire.QPN(word24(b[8:]))
 	copy(m.PrivateData[:], b[12:])
 }
 
 func (m *DREQ) encode(b []byte) {
 	encodeIDs(b, m.LocalID, m.RemoteID)
-	putWord24(b[8:], m.RemoteQPN)
+	putWord24(b[8:], uint32(m.RemoteQPN))
 	copy(b[12:], m.PrivateData[:])
 }
 

@@ -1,6 +1,10 @@
 package mad
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // REPPrivateLen is the private data of a REP.
 const REPPrivateLen = 196
@@ -8,10 +12,10 @@ const REPPrivateLen = 196
 // REP grants a connection (table 110).
 type REP struct {
 	LocalID, RemoteID                  CommID
-	QKey                               uint32
-	QPN                                uint32 // 24 bits
-	PSN                                uint32 // of the first packet that the receiver shall send, 24 bits
-	ResponderResources, InitiatorDepth uint8  // as in a REQ
+	QKey                               wire.QKey
+	QPN                                wire.QPN
+	PSN                                wire.PSN // of the first packet that the receiver shall send
+	ResponderResources, InitiatorDepth uint8    // as in a REQ
 	TargetAckDelay                     Interval
 	Failover                           uint8 // 2 bits: whether the alternate path was accepted
 	FlowControl                        bool
@@ -27,9 +31,9 @@ func (*REP) Attribute() Attribute { return AttrREP }
 func (m *REP) decode(b []byte) {
 	be := binary.BigEndian
 	m.LocalID, m.RemoteID = decodeIDs(b)
-	m.QKey = be.Uint32(b[8:])
-	m.QPN = word24(b[12:])
-	m.PSN = word24(b[20:])
+	m.QKey = wire.QKey(be.Uint32(b[8:]))
+	m.QPN = wire.QPN(word24(b[12:]))
+	m.PSN = wire.PSN(word24(b[20:]))
 	m.ResponderResources, m.InitiatorDepth = b[24], b[25]
 	m.TargetAckDelay, m.Failover, m.FlowControl = Interval(b[26]>>3), b[26]>>1&3, b[26]&1 != 0
 	m.RNRRetry, m.SRQ = b[27]>>5, b[27]&0x10 != 0
@@ -40,9 +44,9 @@ func (m *REP) decode(b []byte) {
 func (m *REP) encode(b []byte) {
 	be := binary.BigEndian
 	encodeIDs(b, m.LocalID, m.RemoteID)
-	be.PutUint32(b[8:], m.QKey)
-	putWord24(b[12:], m.QPN)
-	putWord24(b[20:], m.PSN)
+	be.PutUint32(b[8:], uint32(m.QKey))
+	putWord24(b[12:], uint32(m.QPN))
+	putWord24(b[20:], uint32(m.PSN))
 	b[24], b[25] = m.ResponderResources, m.InitiatorDepth
 	b[26] = byte(m.TargetAckDelay)<<3 | m.Failover&3<<1 | bit(m.FlowControl)
 	b[27] = m.RNRRetry<<5 | bit(m.SRQ)<<4

@@ -1,6 +1,10 @@
 package mad
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // REQPrivateLen is the private data of a REQ, of which the RDMA CM uses the
 // first IPHeaderLen bytes.
@@ -21,8 +25,8 @@ type REQ struct {
 	LocalID   CommID
 	Service   ServiceID
 	LocalGUID uint64 // of the sender's adapter
-	QKey      uint32
-	QPN       uint32 // 24 bits
+	QKey      wire.QKey
+	QPN       wire.QPN
 	// ResponderResources is how many READs and atomics the sender serves at a
 	// time, InitiatorDepth how many it would like to have outstanding.
 	ResponderResources, InitiatorDepth uint8
@@ -31,8 +35,8 @@ type REQ struct {
 	RemoteTimeout, LocalTimeout Interval
 	Transport                   Transport
 	FlowControl                 bool
-	PSN                         uint32 // of the first packet that the receiver shall send, 24 bits
-	Retry, RNRRetry             uint8  // 3 bits each
+	PSN                         wire.PSN // of the first packet that the receiver shall send
+	Retry, RNRRetry             uint8    // 3 bits each
 	PKey                        uint16
 	MTU                         MTU
 	MaxCMRetries                uint8 // 4 bits
@@ -62,11 +66,11 @@ func (m *REQ) decode(b []byte) {
 	m.LocalID = CommID(be.Uint32(b))
 	m.Service = ServiceID(be.Uint64(b[8:]))
 	m.LocalGUID = be.Uint64(b[16:])
-	m.QKey = be.Uint32(b[28:])
-	m.QPN, m.ResponderResources = word24(b[32:]), b[35]
+	m.QKey = wire.QKey(be.Uint32(b[28:]))
+	m.QPN, m.ResponderResources = wire.QPN(word24(b[32:])), b[35]
 	m.InitiatorDepth = b[39]
 	m.RemoteTimeout, m.Transport, m.FlowControl = Interval(b[43]>>3), Transport(b[43]>>1&3), b[43]&1 != 0
-	m.PSN, m.LocalTimeout, m.Retry = word24(b[44:]), Interval(b[47]>>3), b[47]&7
+	m.PSN, m.LocalTimeout, m.Retry = wire.PSN(word24(b[44:])), Interval(b[47]>>3), b[47]&7
 	m.PKey = be.Uint16(b[48:])
 	m.MTU, m.RNRRetry = MTU(b[50]>>4), b[50]&7
 	m.MaxCMRetries, m.SRQ = b[51]>>4, b[51]&8 != 0
@@ -79,12 +83,12 @@ func (m *REQ) encode(b []byte) {
 	be.PutUint32(b, uint32(m.LocalID))
 	be.PutUint64(b[8:], uint64(m.Service))
 	be.PutUint64(b[16:], m.LocalGUID)
-	be.PutUint32(b[28:], m.QKey)
-	putWord24(b[32:], m.QPN)
+	be.PutUint32(b[28:], uint32(m.QKey))
+	putWord24(b[32:], uint32(m.QPN))
 	b[35] = m.ResponderResources
 	b[39] = m.InitiatorDepth
 	b[43] = byte(m.RemoteTimeout)<<3 | byte(m.Transport)&3<<1 | bit(m.FlowControl)
-	putWord24(b[44:], m.PSN)
+	putWord24(b[44:], uint32(m.PSN))
 	b[47] = byte(m.LocalTimeout)<<3 | m.Retry&7
 	be.PutUint16(b[48:], m.PKey)
 	b[50] = byte(m.MTU)<<4 | m.RNRRetry&7

@@ -31,7 +31,7 @@ type client struct {
 // run executes one atomic and returns the value that the word had before it.
 func (c *client) run(wr verbs.SendWR, offset uint64) uint64 {
 	wr.Flags, wr.RKey, wr.RemoteAddr = verbs.Signaled, c.owner.RKey(), c.owner.Addr()+offset
-	wr.SGEs = []verbs.SGE{{MR: c.result, Length: 8}}
+	wr.SGEs = []verbs.SGE{c.result.SGE(0, 8)}
 	if err := c.qp.PostSend(&wr); err != nil {
 		log.Fatal("post an atomic: ", err)
 	}

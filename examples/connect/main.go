@@ -61,7 +61,7 @@ func (e *end) close() {
 func serve(ctx context.Context, server *end, listener *cm.Listener) {
 	options := server.options
 	options.PrivateData = binary.BigEndian.AppendUint64(nil, server.mr.Addr())
-	options.PrivateData = binary.BigEndian.AppendUint32(options.PrivateData, server.mr.RKey())
+	options.PrivateData = binary.BigEndian.AppendUint32(options.PrivateData, uint32(server.mr.RKey()))
 	for {
 		request, err := listener.Next(ctx)
 		if err != nil {
@@ -117,7 +117,7 @@ func main() {
 	offer := conn.PrivateData()
 	if err := conn.QP().PostSend(&verbs.SendWR{
 		Op: verbs.OpWrite, Flags: verbs.Signaled, Inline: []byte("the client was here"),
-		RemoteAddr: binary.BigEndian.Uint64(offer), RKey: binary.BigEndian.Uint32(offer[8:]),
+		RemoteAddr: binary.BigEndian.Uint64(offer), RKey: verbs.RKey(binary.BigEndian.Uint32(offer[8:])),
 	}); err != nil {
 		log.Fatal("post a write: ", err)
 	}

@@ -56,7 +56,7 @@ func move(from, to end, what string) {
 	defer cancel()
 	before, begin, finished := from.qp.PathStats(), time.Now(), 0
 	done := make([]verbs.Completion, depth)
-	wr := verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: from.mr, Length: size}}, RemoteAddr: to.mr.Addr(), RKey: to.mr.RKey()}
+	wr := verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{from.mr.SGE(0, size)}, RemoteAddr: to.mr.Addr(), RKey: to.mr.RKey()}
 	for posted := 0; posted > finished || time.Since(begin) < 300*time.Millisecond; {
 		for ; posted-finished < depth && time.Since(begin) < 300*time.Millisecond; posted++ {
 			if err := from.qp.PostSend(&wr); err != nil {

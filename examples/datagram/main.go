@@ -48,7 +48,7 @@ func open() (e end) {
 	if err := e.qp.Activate(qkey); err != nil {
 		log.Fatal("activate the queue pair: ", err)
 	}
-	if err := e.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: e.mr, Length: e.mr.Len()}}}); err != nil {
+	if err := e.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{e.mr.All()}}); err != nil {
 		log.Fatal("post a receive: ", err)
 	}
 	return e

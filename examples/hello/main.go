@@ -33,7 +33,7 @@ func main() {
 
 	if len(os.Args) < 2 { // the server tells each client where its memory is
 		options.PrivateData = binary.BigEndian.AppendUint64(nil, mr.Addr())
-		options.PrivateData = binary.BigEndian.AppendUint32(options.PrivateData, mr.RKey())
+		options.PrivateData = binary.BigEndian.AppendUint32(options.PrivateData, uint32(mr.RKey()))
 		listener, err := manager.Listen(7174)
 		check(err)
 		fmt.Println("listening at", dev.Query().Addrs)
@@ -49,8 +49,8 @@ func main() {
 	offer := conn.PrivateData()
 	copy(mr.Bytes(), "hello")
 	check(conn.QP().PostSend(&verbs.SendWR{
-		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: mr, Length: mr.Len()}},
-		RemoteAddr: binary.BigEndian.Uint64(offer), RKey: binary.BigEndian.Uint32(offer[8:]),
+		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{mr.All()},
+		RemoteAddr: binary.BigEndian.Uint64(offer), RKey: verbs.RKey(binary.BigEndian.Uint32(offer[8:])),
 	}))
 	var done [1]verbs.Completion
 	_, err = cq.Wait(ctx, done[:])

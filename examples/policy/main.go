@@ -81,7 +81,7 @@ func move(name string, mp verbs.MPOptions) {
 		log.Fatal("connect: ", err)
 	}
 	if err := qp.PostSend(&verbs.SendWR{
-		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: mr, Length: size}},
+		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{mr.SGE(0, size)},
 		RemoteAddr: target.Addr(), RKey: target.RKey(),
 	}); err != nil {
 		log.Fatal("post a write: ", err)

@@ -66,8 +66,8 @@ func main() {
 	err = reader.qp.PostSend(&verbs.SendWR{
 		ID: 1, Op: verbs.OpRead, Flags: verbs.Signaled,
 		SGEs: []verbs.SGE{
-			{MR: head, Length: 5},
-			{MR: body, Length: source.Len() - 5},
+			head.SGE(0, 5),
+			body.SGE(0, source.Len()-5),
 		},
 		RemoteAddr: source.Addr(), RKey: source.RKey(),
 	})

@@ -55,7 +55,7 @@ func main() {
 		log.Fatal("prepare the receiver: ", err)
 	}
 	for i := range 2 {
-		wr := verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{{MR: receiver.mr, Offset: i * slot, Length: slot}}}
+		wr := verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{receiver.mr.SGE(i*slot, slot)}}
 		if err := receiver.qp.PostRecv(&wr); err != nil {
 			log.Fatal("post a receive: ", err)
 		}
@@ -69,7 +69,7 @@ func main() {
 
 	n := copy(sender.mr.Bytes(), "from registered memory")
 	if _, err := sender.qp.PostSends([]verbs.SendWR{
-		{ID: 10, Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: sender.mr, Length: n}}},
+		{ID: 10, Op: verbs.OpSend, SGEs: []verbs.SGE{sender.mr.SGE(0, n)}},
 		{ID: 11, Op: verbs.OpSendImm, Imm: 2026, Inline: []byte("inline"), Flags: verbs.Signaled},
 	}); err != nil {
 		log.Fatal("post the sends: ", err)

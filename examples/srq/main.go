@@ -45,7 +45,7 @@ func share(pd *verbs.PD) (*verbs.SRQ, *verbs.MR) {
 		log.Fatal("allocate memory: ", err)
 	}
 	for i := range receives {
-		wr := verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{{MR: mr, Offset: i * slot, Length: slot}}}
+		wr := verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{mr.SGE(i*slot, slot)}}
 		if err := srq.PostRecv(&wr); err != nil {
 			log.Fatal("post a receive: ", err)
 		}

@@ -58,7 +58,7 @@ func write(from, to end) {
 		copy(from.mr.Bytes()[i*block:], bytes.Repeat([]byte{byte(i + 1)}, block))
 		number := binary.NativeEndian.AppendUint64(nil, uint64(i+1))
 		_, err := from.qp.PostSends([]verbs.SendWR{{
-			Op: verbs.OpWrite, SGEs: []verbs.SGE{{MR: from.mr, Offset: i * block, Length: block}},
+			Op: verbs.OpWrite, SGEs: []verbs.SGE{from.mr.SGE(i*block, block)},
 			RemoteAddr: to.mr.Addr() + uint64(i*block), RKey: to.mr.RKey(),
 		}, {
 			Op: verbs.OpWrite, Inline: number, Flags: verbs.Synchronise | verbs.Signaled,

@@ -64,7 +64,7 @@ func main() {
 	}
 	err := writer.qp.PostSend(&verbs.SendWR{
 		ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled,
-		SGEs:       []verbs.SGE{{MR: writer.mr, Length: size}},
+		SGEs:       []verbs.SGE{writer.mr.SGE(0, size)},
 		RemoteAddr: target.mr.Addr(), RKey: target.mr.RKey(),
 	})
 	if err != nil {

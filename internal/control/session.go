@@ -111,7 +111,7 @@ func (s *Session) postReceives(qp *verbs.QP) error {
 // offer lets a slot take the next piece.
 func (s *Session) offer(qp *verbs.QP, slot int) error {
 	return qp.PostRecv(&verbs.RecvWR{
-		ID: uint64(slot), SGEs: []verbs.SGE{{MR: s.slots, Offset: slot * maxPiece, Length: maxPiece}},
+		ID: uint64(slot), SGEs: []verbs.SGE{s.slots.SGE(slot*maxPiece, maxPiece)},
 	})
 }
 
@@ -146,7 +146,7 @@ func (s *Session) Send(ctx context.Context, data []byte) error {
 	}
 	copy(s.outbox.Bytes(), data)
 	err := s.conn.QP().PostSend(&verbs.SendWR{
-		ID: wrPiece, Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{{MR: s.outbox, Length: len(data)}},
+		ID: wrPiece, Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{s.outbox.SGE(0, len(data))},
 	})
 	if err != nil {
 		s.free <- struct{}{}

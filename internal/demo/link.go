@@ -28,8 +28,8 @@ type offer struct {
 
 // region is memory as the other end's operations name it.
 type region struct {
-	Addr uint64 `json:"addr,string"`
-	RKey uint32 `json:"rkey"`
+	Addr uint64     `json:"addr,string"`
+	RKey verbs.RKey `json:"rkey"`
 }
 
 func regionOf(m *verbs.MR) region { return region{Addr: m.Addr(), RKey: m.RKey()} }

@@ -34,7 +34,7 @@ func (r *requester) postAllMail(qp *verbs.QP) error {
 
 // postMail posts the receive of a mail slot.
 func (r *requester) postMail(slot uint64) error {
-	sge := verbs.SGE{MR: r.mail, Offset: int(slot) * mailSlotSize, Length: mailSlotSize}
+	sge := r.mail.SGE(int(slot)*mailSlotSize, mailSlotSize)
 	return r.qp.PostRecv(&verbs.RecvWR{ID: slot, SGEs: []verbs.SGE{sge}})
 }
 

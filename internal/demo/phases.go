@@ -91,7 +91,7 @@ func (r *requester) showAtomics(ctx context.Context) error {
 
 // atomic runs one atomic on the counter and returns the value before it.
 func (r *requester) atomic(ctx context.Context, wr verbs.SendWR) (uint64, error) {
-	wr.SGEs = []verbs.SGE{{MR: r.result, Length: 8}}
+	wr.SGEs = []verbs.SGE{r.result.SGE(0, 8)}
 	wr.RemoteAddr, wr.RKey = r.counter.Addr, r.counter.RKey
 	if err := r.pipeline(ctx, 1, func(uint64) verbs.SendWR { return wr }); err != nil {
 		return 0, err
@@ -101,7 +101,7 @@ func (r *requester) atomic(ctx context.Context, wr verbs.SendWR) (uint64, error)
 
 // slotOf names slot i of one of this end's regions.
 func (r *requester) slotOf(m *verbs.MR, i uint64) []verbs.SGE {
-	return []verbs.SGE{{MR: m, Offset: r.offset(i), Length: chunkSize}}
+	return []verbs.SGE{m.SGE(r.offset(i), chunkSize)}
 }
 
 func (r *requester) offset(i uint64) int { return int(i%uint64(r.config.slots())) * chunkSize }

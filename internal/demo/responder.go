@@ -151,7 +151,7 @@ func (r *responder) sendDigest(ctx context.Context) error {
 // digest of them all.
 func (r *responder) takeMessages(ctx context.Context) error {
 	for i := range messageCount {
-		wr := verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{{MR: r.inbox, Offset: i * chunkSize, Length: chunkSize}}}
+		wr := verbs.RecvWR{ID: uint64(i), SGEs: []verbs.SGE{r.inbox.SGE(i*chunkSize, chunkSize)}}
 		if err := r.qp.PostRecv(&wr); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (r *responder) send(ctx context.Context, b []byte) error {
 	copy(r.outbox.Bytes(), b)
 	err := r.qp.PostSend(&verbs.SendWR{
 		ID: digestID, Op: verbs.OpSend, Flags: verbs.Signaled,
-		SGEs: []verbs.SGE{{MR: r.outbox, Length: len(b)}},
+		SGEs: []verbs.SGE{r.outbox.SGE(0, len(b))},
 	})
 	if err != nil {
 		return err

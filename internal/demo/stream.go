@@ -74,9 +74,9 @@ func (s *stream) post() error {
 	}
 	depth, slots := uint64(s.config.depth()), uint64(s.config.slots())
 	for s.posted-s.completed < depth && s.posted-s.credited < slots {
-		offset := s.offset(s.posted)
+		offset := uint64(s.offset(s.posted))
 		s.wr.SGEs[0].Offset = offset
-		s.wr.RemoteAddr = s.data.Addr + uint64(offset)
+		s.wr.RemoteAddr = s.data.Addr + offset
 		s.wr.Imm = stamp(chunk(s.source.Bytes(), s.posted), s.posted)
 		if err := s.qp.PostSend(&s.wr); err != nil {
 			return err

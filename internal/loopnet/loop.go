@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
-	"github.com/braid-rdma/braid/verbs"
 )
 
 // Lock implements verbs.Engine.
@@ -99,7 +98,7 @@ func (e *engine) receive(f *frame) {
 	}
 	f.packet.AH = 0
 	if !p.remote.IsValid() {
-		f.packet.AH = uint32(e.addresses.Learn(f.from))
+		f.packet.AH = e.addresses.Learn(f.from)
 	}
 	f.packet.Spans = f.packet.Spans[:0]
 	if p.qp.HandlePacket(e.Now(), &f.packet) == transport.Place {
@@ -137,7 +136,7 @@ func (p *port) next(now transport.Time, packet *transport.Packet) bool {
 func (e *engine) transmit(p *port) {
 	to := p.remote
 	if !to.IsValid() {
-		to, _ = e.addresses.Addr(verbs.AH(e.packet.AH))
+		to, _ = e.addresses.Addr(e.packet.AH)
 	}
 	peer := e.network.engineAt(to)
 	if peer == nil || !e.network.passes(e.local, to, &e.packet) {

@@ -40,7 +40,7 @@ func writeOverLoss(t *testing.T, kind verbs.QPType) {
 	must(t, b.Connect(pa))
 	must(t, a.PostSend(&verbs.SendWR{
 		Op: verbs.OpWrite, Flags: verbs.Signaled, RemoteAddr: mr.Addr(), RKey: mr.RKey(),
-		SGEs: []verbs.SGE{{MR: src, Length: src.Len()}},
+		SGEs: []verbs.SGE{src.All()},
 	}))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()

@@ -52,9 +52,9 @@ type endpoint struct {
 
 // region is memory as the other end's operations name it.
 type region struct {
-	Addr   uint64 `json:"addr,string"`
-	RKey   uint32 `json:"rkey"`
-	Length uint64 `json:"length,string"`
+	Addr   uint64     `json:"addr,string"`
+	RKey   verbs.RKey `json:"rkey"`
+	Length uint64     `json:"length,string"`
 }
 
 func regionOf(m *verbs.MR) region {

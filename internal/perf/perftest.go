@@ -77,7 +77,7 @@ func newPerftestEnd(conn net.Conn, open Opener, device *verbs.Device, spec Spec,
 func keysOf(qp *verbs.QP, memory *verbs.MR, offset int) perftest.Keys {
 	p := qp.Params()
 	return perftest.Keys{
-		Reads: p.ReadsServed, QPN: uint32(p.QPN), PSN: uint32(p.PSN),
+		Reads: p.ReadsServed, QPN: p.QPN, PSN: p.PSN,
 		RKey: memory.RKey(), Addr: memory.Addr() + uint64(offset), GID: p.Addr,
 	}
 }
@@ -85,7 +85,7 @@ func keysOf(qp *verbs.QP, memory *verbs.MR, offset int) perftest.Keys {
 // paramsOf are the keys of a peer as a queue pair is connected with them.
 func paramsOf(k perftest.Keys, mtu int) verbs.ConnParams {
 	return verbs.ConnParams{
-		Type: verbs.RC, Addr: k.GID, QPN: verbs.QPN(k.QPN), PSN: verbs.PSN(k.PSN),
+		Type: verbs.RC, Addr: k.GID, QPN: k.QPN, PSN: k.PSN,
 		MTU: mtu, Paths: 1, ReadsServed: min(k.Reads, transport.MaxReads),
 	}
 }

@@ -21,11 +21,11 @@ type perftestResponder struct {
 	// mu guards qps: the conversation adds to them while receives are refilled.
 	mu      sync.Mutex
 	qps     map[verbs.QPN]*verbs.QP // by our number
-	clients map[uint32]*verbs.QP    // by the client's number
+	clients map[verbs.QPN]*verbs.QP // by the client's number
 }
 
 func newPerftestResponder(d *verbs.Device, mtu int) (r *perftestResponder, err error) {
-	r = &perftestResponder{mtu: mtu, qps: map[verbs.QPN]*verbs.QP{}, clients: map[uint32]*verbs.QP{}}
+	r = &perftestResponder{mtu: mtu, qps: map[verbs.QPN]*verbs.QP{}, clients: map[verbs.QPN]*verbs.QP{}}
 	defer func() {
 		if err != nil {
 			r.close()
@@ -78,7 +78,7 @@ func (r *perftestResponder) describe(qp *verbs.QP) perftest.Keys { return keysOf
 
 // receive posts n receives.
 func (r *perftestResponder) receive(qp *verbs.QP, n int) error {
-	wr := verbs.RecvWR{SGEs: []verbs.SGE{{MR: r.memory, Length: r.memory.Len()}}}
+	wr := verbs.RecvWR{SGEs: []verbs.SGE{r.memory.All()}}
 	for range n {
 		if err := qp.PostRecv(&wr); err != nil {
 			return err

@@ -20,7 +20,7 @@ type receiver struct {
 func newReceiver(e *endpoint, index int) receiver {
 	r := receiver{qp: e.qps[index], layout: e.layout, index: index}
 	for i := range r.batch {
-		r.batch[i].SGEs = []verbs.SGE{{MR: e.shared, Length: e.layout.size}}
+		r.batch[i].SGEs = []verbs.SGE{e.shared.SGE(0, e.layout.size)}
 	}
 	return r
 }
@@ -31,7 +31,7 @@ func (r *receiver) refill(n int) error {
 		batch := r.batch[:min(n, refillBatch)]
 		for i := range batch {
 			batch[i].ID = uint64(r.index) << countBits
-			batch[i].SGEs[0].Offset = r.layout.offset(r.index, r.posted+uint64(i))
+			batch[i].SGEs[0].Offset = uint64(r.layout.offset(r.index, r.posted+uint64(i)))
 		}
 		if _, err := r.qp.PostRecvs(batch); err != nil {
 			return err

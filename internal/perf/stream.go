@@ -49,7 +49,7 @@ func (e *endpoint) request(queuePair int) verbs.SendWR {
 	peer := e.peerOf(queuePair)
 	wr := verbs.SendWR{
 		RKey: peer.RKey,
-		SGEs: []verbs.SGE{{MR: e.local, Length: e.layout.size}},
+		SGEs: []verbs.SGE{e.local.SGE(0, e.layout.size)},
 	}
 	switch e.spec.Op {
 	case Write:
@@ -75,10 +75,10 @@ func (e *endpoint) request(queuePair int) verbs.SendWR {
 
 // place puts operation number n into its slots. An atomic keeps its counter.
 func (s *stream) place(wr *verbs.SendWR, n uint64) {
-	offset := s.layout.offset(s.index, n)
+	offset := uint64(s.layout.offset(s.index, n))
 	wr.SGEs[0].Offset = offset
 	if wr.Op != verbs.OpFetchAdd {
-		wr.RemoteAddr = s.peer.Addr + uint64(offset)
+		wr.RemoteAddr = s.peer.Addr + offset
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // ErrExchange is a peer that does not speak perftest's exchange.
@@ -15,9 +17,9 @@ var ErrExchange = errors.New("no peer of perftest")
 // to it.
 type Keys struct {
 	Reads int // READs and atomics that this end takes at a time
-	QPN   uint32
-	PSN   uint32
-	RKey  uint32
+	QPN   wire.QPN
+	PSN   wire.PSN
+	RKey  wire.RKey
 	Addr  uint64     // of the memory
 	GID   netip.Addr // the address, as a GID names it
 }
@@ -34,7 +36,7 @@ const keyFields = 6 + 16 + 1 + 1
 // append appends the message that carries the keys.
 func (k *Keys) append(b []byte) []byte {
 	start := len(b)
-	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:", 0, k.Reads, k.QPN, k.PSN, k.RKey, k.Addr)
+	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:", 0, k.Reads, uint32(k.QPN), k.PSN, k.RKey, k.Addr)
 	for _, octet := range k.GID.As16() {
 		b = fmt.Appendf(b, "%02x:", octet)
 	}
@@ -66,7 +68,7 @@ func parseKeys(b []byte) (Keys, error) {
 		gid[i] = byte(octet)
 	}
 	return Keys{
-		Reads: int(numbers[1]), QPN: uint32(numbers[2]), PSN: uint32(numbers[3]),
-		RKey: uint32(numbers[4]), Addr: numbers[5], GID: netip.AddrFrom16(gid).Unmap(),
+		Reads: int(numbers[1]), QPN: wire.QPN(numbers[2]), PSN: wire.PSN(numbers[3]),
+		RKey: wire.RKey(numbers[4]), Addr: numbers[5], GID: netip.AddrFrom16(gid).Unmap(),
 	}, nil
 }

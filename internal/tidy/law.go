@@ -46,7 +46,7 @@ var engineLaw = roomLaw{
 
 // toolLaw is that of the tools behind the command. They are handed a device,
 // so they name no engine.
-var toolLaw = roomLaw{rooms: []string{"cm", "verbs", "transport", "internal", "internal/control"}}
+var toolLaw = roomLaw{rooms: []string{"cm", "verbs", "transport", "internal", "internal/control", "internal/perftest"}}
 
 // pureDenied are the standard packages that would let the outside world into
 // the state machine. A network address as a value is harmless, so the rooms
@@ -97,8 +97,8 @@ var law = map[string]roomLaw{
 
 	// The connection manager's messages and its state machine are as pure as
 	// wire and transport, and for the same reason.
-	"cm/mad":     pureLaw(),
-	"cm/machine": pureLaw("cm/mad"),
+	"cm/mad":     pureLaw("wire"),
+	"cm/machine": pureLaw("cm/mad", "wire"),
 
 	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
 	"experiments": {rooms: libraryRooms},
@@ -119,6 +119,9 @@ var law = map[string]roomLaw{
 
 	// The events of queue pairs as a file.
 	"internal/qlog": {rooms: []string{"transport"}},
+
+	// The text in which perftest's programs tell each other their numbers.
+	"internal/perftest": {rooms: []string{"wire"}},
 
 	// The logic of the command's tools: cmd itself has flags and printing only.
 	"internal/control": {rooms: []string{"cm", "verbs"}},

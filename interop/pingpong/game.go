@@ -136,7 +136,7 @@ func (p *Peer) send(pair int) error {
 		copy(g.expected, out)
 	}
 	g.ready[pair] = turn{sending: true, receiving: true}
-	wr := verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: p.memory, Length: p.config.Size}}}
+	wr := verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{p.memory.SGE(0, p.config.Size)}}
 	if p.config.Program == UD {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = p.ah, p.remotes[0].qpn, qkey
 	}

@@ -118,7 +118,7 @@ func (p *Peer) create(d *verbs.Device) (err error) {
 func (p *Peer) room() int { return p.config.Size + verbs.GRHLength }
 
 func (p *Peer) postReceives(n int) error {
-	wr := verbs.RecvWR{SGEs: []verbs.SGE{{MR: p.memory, Offset: p.room(), Length: p.room()}}}
+	wr := verbs.RecvWR{SGEs: []verbs.SGE{p.memory.SGE(p.room(), p.room())}}
 	for range n {
 		post := p.qps[0].PostRecv
 		if p.srq != nil {

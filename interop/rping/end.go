@@ -27,7 +27,7 @@ var (
 // invitation is a message: memory that the server is to read or to write.
 type invitation struct {
 	addr uint64
-	rkey uint32
+	rkey verbs.RKey
 	size uint32
 }
 
@@ -35,7 +35,7 @@ const invitationLen = 16
 
 func (i invitation) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, i.addr)
-	b = binary.BigEndian.AppendUint32(b, i.rkey)
+	b = binary.BigEndian.AppendUint32(b, uint32(i.rkey))
 	return binary.BigEndian.AppendUint32(b, i.size)
 }
 
@@ -43,7 +43,7 @@ func parseInvitation(b []byte) (invitation, error) {
 	if len(b) != invitationLen {
 		return invitation{}, fmt.Errorf("%w: %d bytes", ErrMessage, len(b))
 	}
-	i := invitation{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}
+	i := invitation{binary.BigEndian.Uint64(b), verbs.RKey(binary.BigEndian.Uint32(b[8:])), binary.BigEndian.Uint32(b[12:])}
 	if i.size == 0 || i.size > MaxSize {
 		return invitation{}, fmt.Errorf("%w: a ping of %d bytes", ErrMessage, i.size)
 	}
@@ -112,7 +112,7 @@ func (e *End) prepare(qp *verbs.QP) error {
 
 func (e *End) postReceive(slot int) error {
 	return e.qp.PostRecv(&verbs.RecvWR{
-		ID: uint64(slot), SGEs: []verbs.SGE{{MR: e.messages, Offset: slot * invitationLen, Length: invitationLen}},
+		ID: uint64(slot), SGEs: []verbs.SGE{e.messages.SGE(slot*invitationLen, invitationLen)},
 	})
 }
 
@@ -158,7 +158,7 @@ func (e *End) say(ctx context.Context, i invitation) error {
 	offset := receiveSlots * invitationLen
 	copy(e.messages.Bytes()[offset:], i.append(nil))
 	return e.do(ctx, &verbs.SendWR{
-		Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: e.messages, Offset: offset, Length: invitationLen}},
+		Op: verbs.OpSend, SGEs: []verbs.SGE{e.messages.SGE(offset, invitationLen)},
 	})
 }
 

@@ -74,7 +74,7 @@ func (e *End) invited(ctx context.Context) (invitation, error) {
 
 // transfer moves the memory of the reply from or to where the client says.
 func (e *End) transfer(op verbs.Op, i invitation, length int) *verbs.SendWR {
-	return &verbs.SendWR{Op: op, RemoteAddr: i.addr, RKey: i.rkey, SGEs: []verbs.SGE{{MR: e.reply, Length: length}}}
+	return &verbs.SendWR{Op: op, RemoteAddr: i.addr, RKey: i.rkey, SGEs: []verbs.SGE{e.reply.SGE(0, length)}}
 }
 
 // Ping sends pings of a size, and compares every reply.

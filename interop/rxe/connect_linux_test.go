@@ -156,13 +156,13 @@ func (e *messageEnd) options() cm.Options {
 	return cm.Options{
 		PD: e.pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq, SignalAll: true, Conn: verbs.ConnOptions{AckTimeout: longTimeout}},
 		Prepare: func(qp *verbs.QP) error {
-			return qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: e.mr, Length: rdmaMessage}}})
+			return qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{e.mr.SGE(0, rdmaMessage)}})
 		},
 	}
 }
 
 func (e *messageEnd) send(conn *cm.Conn) error {
-	return conn.QP().PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{{MR: e.mr, Offset: rdmaMessage, Length: rdmaMessage}}})
+	return conn.QP().PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{e.mr.SGE(rdmaMessage, rdmaMessage)}})
 }
 
 // await waits for so many completions.

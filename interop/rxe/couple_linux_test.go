@@ -31,8 +31,8 @@ type couple struct {
 // those of both ends.
 type coupleOptions struct {
 	mtu              int
-	braidPSN         uint32 // of the first packet that braid sends
-	kernelPSN        uint32
+	braidPSN         verbs.PSN // of the first packet that braid sends
+	kernelPSN        verbs.PSN
 	timeout          int // the code of an ACK timeout; default 18, longTimeout
 	retries          int // default 7
 	rnrRetries       int // default 7: for ever
@@ -78,12 +78,12 @@ func newCouple(t *testing.T, o coupleOptions) *couple {
 	c.kqp = c.kernel.createQP(o.sendDepth, o.depth)
 	c.makeBraidEnd(d, o)
 	c.kqp.connect(kernelAttr{
-		mtu: o.mtu, remoteQPN: uint32(c.qp.Number()), sendPSN: o.kernelPSN, recvPSN: o.braidPSN,
+		mtu: o.mtu, remoteQPN: c.qp.Number(), sendPSN: o.kernelPSN, recvPSN: o.braidPSN,
 		remote: o.host, gidIndex: o.gidIndex, reads: reads,
 		timeout: o.timeout, retries: o.retries, rnrRetries: o.rnrRetries, timer: 12,
 	})
 	attr := &verbs.QPAttr{Remote: o.guest, Attr: transport.Attr{
-		MTU: o.mtu, RemoteQPN: verbs.QPN(c.kqp.qpn), SendPSN: verbs.PSN(o.braidPSN), RecvPSN: verbs.PSN(o.kernelPSN),
+		MTU: o.mtu, RemoteQPN: c.kqp.qpn, SendPSN: o.braidPSN, RecvPSN: o.kernelPSN,
 		Reads: reads, ReadsServed: reads, Timeout: uint8(o.timeout), RetryCount: uint8(o.retries),
 		RNRRetry: uint8(o.rnrRetries), MinRNRTimer: 12, Paths: 1,
 	}}
@@ -122,7 +122,7 @@ func (c *couple) makeBraidEnd(d *verbs.Device, o coupleOptions) {
 func (c *couple) post(wr verbs.SendWR, length int) {
 	c.t.Helper()
 	if wr.SGEs == nil {
-		wr.SGEs = []verbs.SGE{{MR: c.mr, Length: length}}
+		wr.SGEs = []verbs.SGE{c.mr.SGE(0, length)}
 	}
 	if wr.RemoteAddr == 0 {
 		wr.RemoteAddr = c.kmr.addr
@@ -151,7 +151,7 @@ func (c *couple) kpost(w kernelWR, length int) {
 // recv posts a receive of braid into the first bytes of its memory.
 func (c *couple) recv(length int) {
 	c.t.Helper()
-	if err := c.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{{MR: c.mr, Length: length}}}); err != nil {
+	if err := c.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{c.mr.SGE(0, length)}}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -73,7 +73,7 @@ type access struct {
 	braidOp  verbs.Op
 	kernelOp int
 	rights   verbs.Access // of the memory that is accessed
-	key      uint32       // added to the right key
+	key      verbs.RKey   // added to the right key
 	beyond   bool         // ends one byte outside of the memory
 }
 

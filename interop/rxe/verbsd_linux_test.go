@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/interop/rxe/agent"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // What libibverbs calls by number.
@@ -109,7 +110,7 @@ type kernelMR struct {
 	k     *kernelEnd
 	index int
 	addr  uint64
-	rkey  uint32
+	rkey  verbs.RKey
 }
 
 func (k *kernelEnd) register(size, access int) kernelMR {
@@ -145,7 +146,7 @@ func (m kernelMR) load(offset int) (value uint64) {
 type kernelQP struct {
 	k     *kernelEnd
 	index int
-	qpn   uint32
+	qpn   verbs.QPN
 }
 
 func (k *kernelEnd) createQP(sendDepth, recvDepth int) kernelQP {
@@ -158,8 +159,8 @@ func (k *kernelEnd) createQP(sendDepth, recvDepth int) kernelQP {
 // kernelAttr is what a queue pair of the process is connected with.
 type kernelAttr struct {
 	mtu               int
-	remoteQPN         uint32
-	sendPSN, recvPSN  uint32
+	remoteQPN         verbs.QPN
+	sendPSN, recvPSN  verbs.PSN
 	remote            netip.Addr
 	gidIndex          int
 	reads             int
@@ -171,7 +172,7 @@ func (q kernelQP) connect(a kernelAttr) {
 	q.k.t.Helper()
 	// The address is written out, so that no part of it looks like a number.
 	gid := netip.AddrFrom16(a.remote.As16()).StringExpanded()
-	q.k.ask("rtr %x %x %x %x %s %x %x %x", q.index, a.mtu, a.remoteQPN, a.recvPSN, gid, a.reads, a.timer, a.gidIndex)
+	q.k.ask("rtr %x %x %x %x %s %x %x %x", q.index, a.mtu, uint32(a.remoteQPN), a.recvPSN, gid, a.reads, a.timer, a.gidIndex)
 	q.k.ask("rts %x %x %x %x %x %x", q.index, a.sendPSN, a.timeout, a.retries, a.rnrRetries, a.reads)
 }
 
@@ -187,7 +188,7 @@ type kernelWR struct {
 	offset, length int
 	id             uint64
 	raddr          uint64
-	rkey           uint32
+	rkey           verbs.RKey
 	imm            uint32
 	compare, value uint64
 }

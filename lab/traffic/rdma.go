@@ -80,7 +80,7 @@ func (q *queuePair) close() { _ = q.device.Close() }
 func (q *queuePair) slot(i int) []byte { return q.mr.Bytes()[i*q.spec.Size : (i+1)*q.spec.Size] }
 
 func (q *queuePair) element(slot int) verbs.SGE {
-	return verbs.SGE{MR: q.mr, Offset: slot * q.spec.Size, Length: q.spec.Size}
+	return q.mr.SGE(slot*q.spec.Size, q.spec.Size)
 }
 
 func (q *queuePair) counters() map[string]uint64 {

@@ -23,8 +23,8 @@ var keyCanaries = []planted{
 	{"wrong key reported", layer(func() *canary {
 		return &canary{complete: func(c *canary, t *transport.Completion) bool {
 			ok := c.QP.PollCompletion(t)
-			if ok && t.WithInv {
-				t.Invalidated ^= 1
+			if ok && t.HasInv {
+				t.InvalidatedRKey ^= 1
 			}
 			return ok
 		}}
@@ -54,7 +54,7 @@ var keyCanaries = []planted{
 				}
 				// What it did not do is reported all the same.
 				if o := e.recvs[c.count]; o.kind == verbs.OpSendInv {
-					t.WithInv, t.Invalidated = true, o.lease.key
+					t.HasInv, t.InvalidatedRKey = true, o.lease.key
 				}
 				c.count++
 				return true
@@ -72,8 +72,8 @@ var sharedCanaries = []planted{
 	{"receive of another message reported", layer(func() *canary {
 		return &canary{complete: func(c *canary, t *transport.Completion) bool {
 			ok := c.QP.PollCompletion(t)
-			if ok && t.ID&idShared != 0 {
-				t.ID ^= 1
+			if ok && t.WRID&idShared != 0 {
+				t.WRID ^= 1
 			}
 			return ok
 		}}

@@ -74,7 +74,7 @@ func layerOn(make func(*end) *canary) sabotage {
 
 // plant puts the canary around a queue pair.
 func (c *canary) plant(w *world, host int, qp *verbs.QP) {
-	hook.Decorate(w.net, host, uint32(qp.Number()), func(inner transport.QP) transport.QP {
+	hook.Decorate(w.net, host, qp.Number(), func(inner transport.QP) transport.QP {
 		c.QP = inner
 		return c
 	})
@@ -169,7 +169,7 @@ var canaries = []planted{
 	{"wrong immediate", layer(func() *canary {
 		return &canary{complete: func(c *canary, t *transport.Completion) bool {
 			ok := c.QP.PollCompletion(t)
-			if ok && t.WithImm {
+			if ok && t.HasImm {
 				t.Imm ^= 1
 			}
 			return ok
@@ -181,7 +181,7 @@ var canaries = []planted{
 		// What was posted without the flag is judged as if it had it.
 		for _, t := range w.talks {
 			for _, e := range t.ends {
-				hook.Decorate(w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP {
+				hook.Decorate(w.net, e.host, e.qp.Number(), func(qp transport.QP) transport.QP {
 					return &canary{QP: qp, packet: func(c *canary, now transport.Time, p *transport.Packet) transport.Verdict {
 						for _, o := range e.peer().ops[:e.peer().posted] {
 							o.flags |= verbs.Synchronise

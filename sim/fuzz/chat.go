@@ -92,7 +92,7 @@ func (e *chatEnd) open(r *rand.Rand) error {
 		return err
 	}
 	e.firstPSN = e.qp.Params().PSN
-	hook.Decorate(e.w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP { return &chatObserver{qp, e} })
+	hook.Decorate(e.w.net, e.host, e.qp.Number(), func(qp transport.QP) transport.QP { return &chatObserver{qp, e} })
 	return e.qp.Activate(e.key)
 }
 
@@ -126,7 +126,7 @@ func (e *chatEnd) pump() {
 func (e *chatEnd) post(o *operation) {
 	wr := verbs.SendWR{
 		ID: e.id(o.index), Op: o.kind, Flags: o.flags &^ verbs.Signaled, Imm: o.imm,
-		SGEs: []verbs.SGE{{MR: e.source.mr, Offset: o.source, Length: o.length}},
+		SGEs: []verbs.SGE{e.source.mr.SGE(o.source, o.length)},
 		AH:   e.ah, RemoteQPN: e.peer().qp.Number(), RemoteQKey: e.key,
 	}
 	if e.signals(o) {
@@ -155,7 +155,7 @@ func (e *chatEnd) postReceive() {
 		return
 	}
 	x := e.sink.extents[e.recvPosted]
-	wr := verbs.RecvWR{ID: e.id(e.recvPosted) | idReceive, SGEs: []verbs.SGE{{MR: e.sink.mr, Offset: x.offset, Length: x.length}}}
+	wr := verbs.RecvWR{ID: e.id(e.recvPosted) | idReceive, SGEs: []verbs.SGE{e.sink.mr.SGE(x.offset, x.length)}}
 	if err := e.qp.PostRecv(&wr); err != nil {
 		e.fail("receive %d refused: %v", e.recvPosted, err)
 	}

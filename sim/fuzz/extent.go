@@ -42,7 +42,7 @@ const margin = 64
 // memory is a region with the extents of its operations, apart from each other.
 type memory struct {
 	mr      *verbs.MR
-	key     uint32 // that peers know
+	key     verbs.RKey // that peers know
 	backing []byte
 	before  []byte // as it was in the beginning
 	size    int

@@ -15,10 +15,6 @@ var (
 	seedsFlag = flag.Int("fuzz.seeds", 0, "run so many seeds; 0: 200, or 50 with -short")
 )
 
-func init() {
-	flag.BoolVar(&drawKnownFaults, "fuzz.known", false, "draw also what queue pairs are known not to survive")
-}
-
 // TestSeeds runs the first seeds. The command runs more of them.
 func TestSeeds(t *testing.T) {
 	if *seedFlag != 0 {

@@ -8,42 +8,18 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// draw is something that programs may do, and that a kind of queue pair may not
-// survive yet.
-type draw uint8
-
-const (
-	gates      draw = iota // posts wait for other completions
-	turns                  // long responses beside short requests
-	endingKeys             // keys end in the middle of READ responses
-)
-
-// What a kind of queue pair does not survive yet, each with the reason. It is
-// not drawn for it, except by tests with -fuzz.known. Remove an entry when its
-// cause is fixed.
-var knownFaults = map[verbs.QPType]map[draw]string{}
-
-// drawKnownFaults draws them nevertheless.
-var drawKnownFaults bool
-
-// survives says whether the queue pairs of a talk can live with a draw.
-func (t *talkSpec) survives(d draw) bool {
-	_, fault := knownFaults[t.qp.Type][d]
-	return !fault || drawKnownFaults
-}
-
 // complicate adds programs whose posts wait for each other, within a connection and
 // across two of them, long responses beside short requests, and keys that end in the
 // middle of responses. It draws from a source of its own, so that the rest of a
 // scenario does not depend on it.
 func (g *generator) complicate(s *scenario) {
 	g.Rand = rand.New(rand.NewPCG(s.seed, 0x67617465))
-	if i := g.IntN(len(s.talks)); g.chance(0.1) && s.talks[i].survives(turns) {
+	if i := g.IntN(len(s.talks)); g.chance(0.1) {
 		g.contrast(&s.talks[i])
 	}
 	for i := range s.talks {
 		t := &s.talks[i]
-		if g.chance(0.1) && t.survives(endingKeys) {
+		if g.chance(0.1) {
 			e := &t.ends[g.IntN(2)]
 			e.amid, e.closes = 1+g.IntN(20), g.chance(0.5)
 		}
@@ -79,7 +55,7 @@ func (g *generator) contrast(t *talkSpec) {
 func (g *generator) rank(s *scenario) {
 	var chosen []*talkSpec
 	for i := range s.talks {
-		if t := &s.talks[i]; !t.beside && t.survives(gates) {
+		if t := &s.talks[i]; !t.beside {
 			chosen = append(chosen, t)
 		}
 	}

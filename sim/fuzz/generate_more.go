@@ -71,7 +71,7 @@ func (g *generator) share(t *talkSpec) {
 
 // chat picks an exchange of datagrams, which are at most as long as a packet.
 func (g *generator) chat(mtu int) chatSpec {
-	c := chatSpec{key: g.Uint32() >> 1, start: g.between(1, 200*sim.Microsecond), depth: oneOf(g, 1, 2, 16)}
+	c := chatSpec{key: verbs.QKey(g.Uint32() >> 1), start: g.between(1, 200*sim.Microsecond), depth: oneOf(g, 1, 2, 16)}
 	c.hosts[0] = g.IntN(g.hosts)
 	c.hosts[1] = (c.hosts[0] + 1 + g.IntN(g.hosts-1)) % g.hosts
 	if g.chance(0.3) {

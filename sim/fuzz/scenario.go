@@ -35,7 +35,7 @@ type talkSpec struct {
 type chatSpec struct {
 	hosts  [2]int
 	depth  int // of the send queues
-	key    uint32
+	key    verbs.QKey
 	start  sim.Time
 	ends   [2]endSpec
 	lately sim.Time

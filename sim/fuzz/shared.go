@@ -61,7 +61,7 @@ func (s *sharedReceives) post() {
 		return
 	}
 	x := s.slots[s.posted]
-	wr := verbs.RecvWR{ID: idShared | uint64(s.posted), SGEs: []verbs.SGE{{MR: s.memory.mr, Offset: x.offset, Length: x.length}}}
+	wr := verbs.RecvWR{ID: idShared | uint64(s.posted), SGEs: []verbs.SGE{s.memory.mr.SGE(x.offset, x.length)}}
 	if err := s.srq.PostRecv(&wr); err != nil {
 		s.w.fail("host %d: shared receive %d refused: %v", s.host, s.posted, err)
 	}
@@ -101,9 +101,9 @@ func (o *observer) PollCompletion(c *transport.Completion) bool {
 	if !o.QP.PollCompletion(c) {
 		return false
 	}
-	if e := o.end; c.ID&idShared != 0 && c.Status == transport.Success && e.recvReported < len(e.recvs) {
+	if e := o.end; c.WRID&idShared != 0 && c.Status == transport.Success && e.recvReported < len(e.recvs) {
 		if message := e.recvs[e.recvReported]; message.isSend() {
-			message.placed = e.w.hosts[e.host].receives.slots[c.ID&idIndex].placed
+			message.placed = e.w.hosts[e.host].receives.slots[c.WRID&idIndex].placed
 		}
 		e.recvReported++
 	}

@@ -135,7 +135,7 @@ func (e *end) open(r *rand.Rand) error {
 	if e.qp, err = h.pd.CreateQP(o); err != nil {
 		return err
 	}
-	hook.Decorate(e.w.net, e.host, uint32(e.qp.Number()), func(qp transport.QP) transport.QP { return &observer{qp, e} })
+	hook.Decorate(e.w.net, e.host, e.qp.Number(), func(qp transport.QP) transport.QP { return &observer{qp, e} })
 	return e.qp.Prepare()
 }
 
@@ -190,10 +190,10 @@ func (e *end) post(o *operation) {
 		wr.Flags |= verbs.Signaled
 	}
 	if o.awaitsResponse() {
-		wr.SGEs = []verbs.SGE{{MR: e.sink.mr, Offset: o.target, Length: o.length}}
+		wr.SGEs = []verbs.SGE{e.sink.mr.SGE(o.target, o.length)}
 		wr.RemoteAddr = there.mr.Addr() + uint64(o.remote)
 	} else {
-		wr.SGEs = []verbs.SGE{{MR: e.source.mr, Offset: o.source, Length: o.length}}
+		wr.SGEs = []verbs.SGE{e.source.mr.SGE(o.source, o.length)}
 		wr.RemoteAddr = there.mr.Addr() + uint64(o.target)
 	}
 	if o.isAtomic() {
@@ -262,7 +262,7 @@ func (e *end) postNext() {
 	o := e.recvs[e.recvPosted]
 	wr := verbs.RecvWR{ID: e.id(e.recvPosted) | idReceive}
 	if o.isSend() {
-		wr.SGEs = []verbs.SGE{{MR: e.sink.mr, Offset: o.target, Length: o.length + o.spare}}
+		wr.SGEs = []verbs.SGE{e.sink.mr.SGE(o.target, o.length+o.spare)}
 	}
 	if err := e.qp.PostRecv(&wr); err != nil {
 		e.fail("receive %d refused: %v", e.recvPosted, err)

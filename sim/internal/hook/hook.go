@@ -11,12 +11,15 @@
 // package; the network is passed as any because sim imports this package.
 package hook
 
-import "github.com/braid-rdma/braid/transport"
+import (
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
 
 var (
 	// Decorate puts a layer between the engine of a host and one of its queue
 	// pairs. Posts do not pass through it; packets, timers and completions do.
-	Decorate func(network any, host int, number uint32, layer func(transport.QP) transport.QP)
+	Decorate func(network any, host int, number wire.QPN, layer func(transport.QP) transport.QP)
 
 	// LoseResume makes switches lose the count-th XON frame that they send, and stop
 	// their neighbours for ever, as if pauses had no time.
