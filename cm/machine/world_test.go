@@ -41,6 +41,7 @@ type player struct {
 	up, down map[mad.CommID]bool
 	upAt     map[mad.CommID]Time
 	failed   int
+	qpn      wire.QPN // of the queue pair made last
 }
 
 // flight is a datagram on its way, or a call of a program that takes time.
@@ -152,7 +153,9 @@ func (p *player) act(e Event) {
 	}
 	switch e.Kind {
 	case Requested:
-		later(func() error { return p.m.Accept(p.w.now, e.ID, mad.REP{QPN: wire.QPN(e.ID) & 0xffffff}, true) })
+		p.qpn++ // a queue pair has one connection
+		rep := mad.REP{QPN: p.qpn}
+		later(func() error { return p.m.Accept(p.w.now, e.ID, rep, true) })
 	case Replied:
 		later(func() error {
 			err := p.m.Ready(p.w.now, e.ID, true)
