@@ -11,6 +11,7 @@ type mpRequests struct {
 	rnrRetries uint8  // RNR NAKs since snd_una last moved
 	rnrLimit   seq    // beyond the lowest packet that found no receive: what follows waits until it is taken; 0: none
 	syncHold   Time   // synchronise packets sent again wait until then
+	syncTries  uint8  // tries of a synchronise operation that were refused since snd_una last moved
 }
 
 // awaited is a READ or atomic that has begun and has no response.

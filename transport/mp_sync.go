@@ -19,19 +19,29 @@ func (m *MP) syncDue(now, since Time) bool {
 }
 
 // syncRefused notes that the receiver dropped a packet of a synchronise
-// operation because earlier ones are missing: its message waits once more.
+// operation because earlier ones are missing: its message waits once more, and
+// twice as long with each further try while nothing is acknowledged. What is missing
+// may wait for a timeout itself, and until then the operation would fill the
+// network with its packets in vain.
 func (m *MP) syncRefused(now Time, s seq) {
 	m.count.EarlySynchronise++
 	o := &m.out[requests]
 	if s < o.una || s >= o.nxt {
 		return
 	}
-	m.req.syncHold = now + max(m.syncDelay(), m.rtt.smoothed()/2)
+	if now >= m.req.syncHold || m.req.syncTries == 0 {
+		m.req.syncTries = min(m.req.syncTries+1, maxSyncTries)
+	}
+	wait := max(m.syncDelay(), m.rtt.smoothed()/2)
+	m.req.syncHold = now + min(wait<<(m.req.syncTries-1), max(wait, m.rto()))
 	// The receiver keeps nothing of an early operation and has one refusal for
 	// all of its packets.
 	msg := o.find(s)
 	m.loss.refused(requests, msg.first, msg.first+seq(msg.packets))
 }
+
+// maxSyncTries bounds the doubling; the retransmission timeout ends it before.
+const maxSyncTries = 10
 
 // mayResend says whether packet s can be sent again now. Packets of a
 // synchronise operation wait while something before the operation is missing.

@@ -104,10 +104,16 @@ func TestMPRefusedSynchroniseGoesAgain(t *testing.T) {
 		q.wantSent("plain", 0)
 		q.advanceToTimer()
 		q.wantSent("synchronise", 1, 2)
+		waited := Time(0)
 		for range 3 {
 			q.nak(wire.NakEarlySynchronise, 1, 1)
 			q.nak(wire.NakEarlySynchronise, 2, 2)
 			q.wantIdle("it waits once more")
+			if wait := q.mp.req.syncHold - q.now; wait < 2*waited || wait == 0 {
+				t.Errorf("it waits %v, want twice as long as before, %v", wait, waited)
+			} else {
+				waited = wait
+			}
 			q.until(q.mp.req.syncHold - 1)
 			q.wantIdle("until the delay has passed again")
 			q.advance(mpRTT)

@@ -73,6 +73,8 @@ func (m *MP) progress(now Time, id streamID) {
 	o.early = 0
 	if id == responses {
 		m.resp.doubted, m.resp.held = false, false
+	} else {
+		m.req.syncTries = 0
 	}
 	m.timers.disarm(timerEarly.of(id))
 	if !o.outstanding() {

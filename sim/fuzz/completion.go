@@ -71,10 +71,25 @@ func (e *end) firstFailure(o *operation, status transport.Status) transport.Stat
 		return transport.RemAccessErr
 	case status == transport.WRFlushErr && (e.excluded() || e.respondsInVain()):
 		return transport.WRFlushErr
-	case !e.w.sc.harsh() && !e.peer().failed && !e.peer().excluded():
+	case !e.w.sc.harsh() && !e.lossInStep(o) && !e.peer().failed && !e.peer().excluded():
 		e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, status)
 	}
 	return transport.RetryExcErr
+}
+
+// lossInStep says whether every retry of a READ may have lost the same packet. An
+// RC responder sends all that is left of a response in one go, so a link that
+// loses every n-th packet can take the first of it each time.
+func (e *end) lossInStep(o *operation) bool {
+	if o.kind != verbs.OpRead || e.qp.Type() != verbs.RC {
+		return false
+	}
+	for _, f := range e.w.sc.faults {
+		if n := f.impairment.LossEvery; n > 0 && o.length > n*transport.MinMTU {
+			return true
+		}
+	}
+	return false
 }
 
 // respondsInVain says whether the connection may have ended because this end's

@@ -28,7 +28,7 @@ func (o *observer) PollTransmit(now transport.Time, p *transport.Packet) bool {
 		return false
 	}
 	o.end.checkLeaving(p)
-	o.end.checkTurns(o.QP, p)
+	o.end.checkTurns(now, o.QP, p)
 	return true
 }
 

@@ -15,8 +15,8 @@ const maxWait = 64
 
 // checkTurns checks a packet of an end that sends short messages, while its peer
 // READs. A queue pair that sends packets again has a narrow window, and other
-// things to do first.
-func (e *end) checkTurns(qp transport.QP, p *transport.Packet) {
+// things to do first; and one whose window is full waits for the peer.
+func (e *end) checkTurns(now transport.Time, qp transport.QP, p *transport.Packet) {
 	if !e.beside || e.side == 0 {
 		return
 	}
@@ -29,7 +29,7 @@ func (e *end) checkTurns(qp transport.QP, p *transport.Packet) {
 		} else {
 			f.begun = max(f.begun, p.PSN.Sub(qp.Attr().SendPSN)+1)
 		}
-	case e.posted <= f.begun || qp.Counters().Retransmitted > 0:
+	case e.posted <= f.begun || qp.Counters().Retransmitted > 0 || qp.Blocked(now) != transport.ReasonNone:
 		f.waited = 0
 	case op.IsReadResponse():
 		if f.waited++; f.waited > maxWait {
