@@ -258,6 +258,9 @@ func TestIdleClientsDoNotKeepOthersOut(t *testing.T) {
 	for _, line := range lines {
 		wantIdle(t, line)
 	}
+	for range lines {
+		<-b.finish // a client hears of its end before the server is done with it
+	}
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
 		t.Errorf("after idle clients were ended: %v", err)
 	}

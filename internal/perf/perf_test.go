@@ -25,6 +25,7 @@ type bench struct {
 
 	mu       sync.Mutex
 	outcomes []error
+	finish   chan struct{} // one for each outcome
 	results  []*Result
 }
 
@@ -36,7 +37,7 @@ func virtual(_ context.Context, address string) ([]control.Route, error) {
 
 func newBench(t *testing.T, change func(*bench)) *bench {
 	t.Helper()
-	b := &bench{t: t, network: loopnet.New(loopnet.Options{Paths: offeredPaths}), ended: make(chan error, 1)}
+	b := &bench{t: t, network: loopnet.New(loopnet.Options{Paths: offeredPaths}), ended: make(chan error, 1), finish: make(chan struct{}, 1000)}
 	open := func(netip.Addr) (*verbs.Device, error) { return b.network.Open(), nil }
 	listener, err := Listen(netip.Addr{}, 0, open)
 	if err != nil {
@@ -63,6 +64,7 @@ func (b *bench) finished(_ string, r *Result, err error) {
 	defer b.mu.Unlock()
 	b.outcomes = append(b.outcomes, err)
 	b.results = append(b.results, r)
+	b.finish <- struct{}{}
 }
 
 // awaitEnd waits for the server's end; later calls have nothing to wait for.

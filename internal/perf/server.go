@@ -118,10 +118,10 @@ func (s *Server) finished(client netip.AddrPort, r *Result, err error) {
 	}
 }
 
-// serve serves one client and tells of the outcome.
+// serve serves one client and tells of the outcome, when the next can have its place.
 func (s *Server) serve(ctx context.Context, c *caller, g *grant) error {
-	defer g.release()
 	result, err := s.serveClient(ctx, c, g)
+	g.release()
 	s.finished(c.address, result, err)
 	return err
 }
