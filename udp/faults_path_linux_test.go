@@ -83,7 +83,8 @@ func TestFault01Loss(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		for _, loss := range []float64{0.01, 0.05, 0.1} {
 			t.Run(fmt.Sprintf("%v/%v", kind, loss), func(t *testing.T) {
-				o := verbs.QPOptions{Type: kind}
+				// The default gives RC half a second in all; a busy machine may need that to run the peer once.
+				o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{AckTimeout: 250 * time.Millisecond}}
 				a, b := connect(t, Config{Paths: 2}, o, streamMemory(32<<10, 8))
 				for path := range 2 {
 					FaultsOf(a.dev).SetLoss(path, loss)
