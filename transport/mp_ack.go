@@ -283,14 +283,14 @@ func (m *MP) fatalStatus(y wire.Syndrome) Status {
 func (m *MP) failAt(now Time, s seq, status Status, path Path) {
 	o := &m.out[requests]
 	switch {
-	case s >= o.una && s < o.nxt || m.awaitsResponseAt(s):
+	case s >= o.una && s < o.nxt || m.req.awaitsAt(s):
 		m.fail(status)
 	case status == RemAccessErr && m.req.responded > 0:
 		if m.alive.refused(now, m.rtt.smoothed()) >= maxRefusals {
 			m.fail(RetryExcErr) // none of what is outstanding was refused
 			return
 		}
-		m.ack.repeat(responses, m.in[responses].nxt-1, path)
+		m.ack.repeat(responses, m.recv.in[responses].nxt-1, path)
 	default:
 		m.count.Stale++
 	}

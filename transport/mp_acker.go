@@ -152,7 +152,7 @@ func (m *MP) pollAck(p *Packet) bool {
 		m.buildAck(a.pop(), p)
 	case a.probes.len() > 0:
 		e := a.probes.pop()
-		head := m.in[requests].nxt
+		head := m.recv.in[requests].nxt
 		m.ackHeader(p, wire.MPProbeAck, e.Path, head, wire.AckSyndrome(wire.NoCredit))
 		p.Ack = wire.MPAck{Path: e.Path, SACK: head.psn(), AACK: head.psn(), SentAt: e.SentAt, Window: a.window}
 	default:
@@ -164,12 +164,12 @@ func (m *MP) pollAck(p *Packet) bool {
 func (m *MP) ackHeader(p *Packet, op wire.Opcode, path uint16, at seq, y wire.Syndrome) {
 	p.Path = Path(path)
 	p.BTH = wire.BTH{Opcode: op, PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: at.psn()}
-	p.AETH = wire.AETH{Syndrome: y, MSN: m.receivesDone & wire.PSNMask}
+	p.AETH = wire.AETH{Syndrome: y, MSN: m.recv.taken & wire.PSNMask}
 }
 
 func (m *MP) buildAck(b *pendingAck, p *Packet) {
 	m.count.AcksSent++
-	aack, window := m.in[b.stream].nxt.psn(), m.ack.window
+	aack, window := m.recv.in[b.stream].nxt.psn(), m.ack.window
 	ok := wire.AckSyndrome(wire.NoCredit)
 	if b.received == 1 {
 		m.ackHeader(p, wire.MPBit|wire.Acknowledge, b.path, b.base, ok)
@@ -194,6 +194,6 @@ func (m *MP) buildNak(id streamID, n *pendingNak, p *Packet) {
 	m.ackHeader(p, wire.MPBit|wire.Acknowledge, n.path, n.at, n.syndrome)
 	p.Ack = wire.MPAck{
 		ReTx: n.again, Responses: id == responses, Path: n.path,
-		SACK: n.refused.psn(), AACK: m.in[id].nxt.psn(), SentAt: n.sentAt, Window: m.ack.window,
+		SACK: n.refused.psn(), AACK: m.recv.in[id].nxt.psn(), SentAt: n.sentAt, Window: m.ack.window,
 	}
 }

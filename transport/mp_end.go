@@ -36,7 +36,7 @@ func (m *MP) endIfDue() bool {
 	if m.end.phase != phaseRefusing {
 		return false
 	}
-	if m.resp.unfinished > 0 && (m.end.stuckAt == 0 || m.out[responses].una < m.end.stuckAt) {
+	if m.recv.owed.unfinished > 0 && (m.end.stuckAt == 0 || m.out[responses].una < m.end.stuckAt) {
 		return false
 	}
 	m.endNow()
@@ -96,8 +96,7 @@ func (m *MP) enterError(status Status) {
 	m.timers.disarmAll()
 	m.flush(status)
 	m.req.awaiting.clear()
-	m.resp.waiting.clear()
-	m.resp.unfinished = 0
+	m.recv.owed.clear()
 	m.ack.stop()
 	for id := range m.out {
 		m.out[id].stop()

@@ -84,9 +84,12 @@ func (m *MP) startReceiving() {
 	m.paths.table = newPathTable(m.attr.Paths)
 	m.paths.sources = sourcePorts{total: m.cfg.SourcePorts}
 	m.ack.paths = m.attr.Paths
-	for id := range m.in {
-		m.in[id] = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}
+	m.req.sq = &m.sq
+	m.recv = mpReceiver{
+		memory: m.cfg.Memory, pd: m.cfg.PD, receives: &m.rq, awaiting: &m.req, count: &m.count,
+		observe: m.opt.ObserveDegree, mtu: m.attr.MTU, served: uint16(m.attr.ReadsServed), rnrTimer: m.attr.MinRNRTimer,
 	}
+	m.recv.start(m.attr.RecvPSN, m.opt.Slots)
 }
 
 func (m *MP) startSending() {

@@ -4,6 +4,7 @@ import "github.com/braid-rdma/braid/wire"
 
 // mpRequests is what the stream of requests has beyond any stream.
 type mpRequests struct {
+	sq         *sendQueue
 	receives   uint32 // messages so far that consume a receive at the peer
 	reads      uint32 // READs and atomics so far
 	awaiting   fifo[awaited]
@@ -21,10 +22,8 @@ type awaited struct {
 
 // mpResponses is what the stream of responses has beyond any stream.
 type mpResponses struct {
-	waiting    fifo[outMessage] // to begin
-	unfinished int              // those and the ones that have begun and are not acknowledged
-	doubted    bool             // the peer was told that a response cannot be sent again; it may have it
-	held       bool             // and is given until the next timeout to say so
+	doubted bool // the peer was told that a response cannot be sent again; it may have it
+	held    bool // and is given until the next timeout to say so
 }
 
 // received notes that the peer has taken packet s. A later one than that which
@@ -57,10 +56,10 @@ func (m *MP) beginNext(now Time, id streamID) bool {
 	if id == requests {
 		return m.beginRequest(now)
 	}
-	if m.resp.waiting.len() == 0 {
+	if m.recv.owed.waiting.len() == 0 {
 		return false
 	}
-	m.out[responses].begin(*m.resp.waiting.pop())
+	m.out[responses].begin(*m.recv.owed.waiting.pop())
 	return true
 }
 
@@ -122,7 +121,7 @@ func (m *MP) streamHasNew(id streamID) bool {
 		return true
 	}
 	if id == responses {
-		return m.resp.waiting.len() > 0
+		return m.recv.owed.waiting.len() > 0
 	}
 	return m.state == RTS && m.sq.pending()
 }
@@ -143,7 +142,7 @@ func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
 	o.una = to
 	for msg := o.finished(to); msg != nil; msg = o.finished(to) {
 		if msg.kind != outRequest {
-			m.resp.unfinished--
+			m.recv.owed.unfinished--
 		} else if w := m.sq.byNumber(msg.number); w != nil && !w.Op.awaitsResponse() {
 			w.done = true
 		}
@@ -179,21 +178,20 @@ func (m *MP) deliveredBefore(now Time) {
 	}
 }
 
-// awaitingRequest finds the READ or atomic that a response belongs to, and
-// says whether it is the oldest one.
-func (m *MP) awaitingRequest(msn uint32) (w *sendWQE, oldest bool) {
-	i := wire.PSN(msn).Sub(wire.PSN(m.req.responded & wire.PSNMask))
-	if i < 0 || i >= m.req.awaiting.len() {
+// awaited implements awaitedRequests.
+func (r *mpRequests) awaited(msn uint32) (w *sendWQE, oldest bool) {
+	i := wire.PSN(msn).Sub(wire.PSN(r.responded & wire.PSNMask))
+	if i < 0 || i >= r.awaiting.len() {
 		return nil, false
 	}
-	return m.sq.byNumber(m.req.awaiting.at(i).number), i == 0
+	return r.sq.byNumber(r.awaiting.at(i).number), i == 0
 }
 
-// awaitsResponseAt says whether s is the request of a READ or atomic that was
+// awaitsAt says whether s is the request of a READ or atomic that was
 // delivered and has no response.
-func (m *MP) awaitsResponseAt(s seq) bool {
-	for i := range m.req.awaiting.len() {
-		if m.req.awaiting.at(i).at == s {
+func (r *mpRequests) awaitsAt(s seq) bool {
+	for i := range r.awaiting.len() {
+		if r.awaiting.at(i).at == s {
 			return true
 		}
 	}

@@ -117,7 +117,7 @@ func (m *MP) AppendState(b []byte) []byte {
 	if !ok || m.opt.Slots > 64 {
 		return b
 	}
-	r, out, in := &paper.streams[requests], &m.out[requests], &m.in[requests]
+	r, out, in := &paper.streams[requests], &m.out[requests], &m.recv.in[requests]
 	s := MPState{
 		Window: m.gate.control.Window(), Inflate: int32(r.inflate),
 		SendUna: out.una.psn(), SendNext: out.nxt.psn(), RecvNext: in.nxt.psn(),
