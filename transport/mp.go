@@ -189,7 +189,7 @@ func (m *MP) pollTransmit(now Time, p *Packet) bool {
 			return true
 		}
 	}
-	if m.pollAck(p) {
+	if m.ack.poll(m.recv.reached(), p) {
 		return true
 	}
 	m.led = false
@@ -198,7 +198,7 @@ func (m *MP) pollTransmit(now Time, p *Packet) bool {
 	}
 	// A response that turned out to be impossible leaves a refusal behind.
 	m.endIfDue()
-	return m.pollAck(p)
+	return m.ack.poll(m.recv.reached(), p)
 }
 
 // Timeout is when HandleTimeout wants to be called.

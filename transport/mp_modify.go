@@ -62,10 +62,10 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 	m.attr = merged
 	if m.state == RTR {
 		m.startSending()
-		m.alive.receivedAt = now // the peer's silence counts from here on
 	}
 	m.state = RTS
-	m.startAlive(now)
+	m.alive.start(now) // the peer's silence counts from here on
+	m.armAlive(now)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (m *MP) drainSends() {
 func (m *MP) startReceiving() {
 	m.paths.table = newPathTable(m.attr.Paths)
 	m.paths.sources = sourcePorts{total: m.cfg.SourcePorts}
-	m.ack.paths = m.attr.Paths
+	m.ack.paths, m.ack.peer, m.ack.count = m.attr.Paths, m.attr.RemoteQPN, &m.count
 	m.req.sq = &m.sq
 	m.recv = mpReceiver{
 		memory: m.cfg.Memory, pd: m.cfg.PD, receives: &m.rq, awaiting: &m.req, count: &m.count,

@@ -83,6 +83,11 @@ func (r *mpReceiver) start(first wire.PSN, slots int) {
 	}
 }
 
+// reached is what acknowledgements say of both streams.
+func (r *mpReceiver) reached() reached {
+	return reached{heads: [numStreams]seq{r.in[requests].nxt, r.in[responses].nxt}, receives: r.taken}
+}
+
 // arrive looks at a data packet of a stream. Of one that is taken, the payload goes
 // straight to its place in memory, p.Spans, in order or not (§3.4); accept is next.
 func (r *mpReceiver) arrive(id streamID, p *Packet) arrival {
