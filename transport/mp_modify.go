@@ -102,6 +102,10 @@ func (m *MP) startSending() {
 	if m.attr.TrackedSlots > 0 {
 		m.gate.peerSlots = uint16(min(m.attr.TrackedSlots, MaxTrackingSlots))
 	}
+	m.gate.span = MaxTrackingSlots
+	if m.opt.WindowedSpan {
+		m.gate.span = m.gate.peerSlots
+	}
 	if b := m.opt.MaxWindowBytes; b > 0 {
 		m.opt.MaxWindow = min(max(b/m.attr.MTU, m.opt.InitialWindow), m.opt.Slots)
 	}

@@ -70,10 +70,16 @@ func (m *MP) beginRequest(now Time) bool {
 		return false
 	}
 	w := m.sq.wqes.at(m.sq.started)
-	if !m.mayBegin(now, w) {
+	o, r := &m.out[requests], &m.req
+	switch r.blocked(w, m.attr.Reads, o.outstanding()) {
+	case ReasonNone:
+	case ReasonSynchronise:
+		if !m.syncDue(now, o.lastSent) {
+			return false
+		}
+	default:
 		return false
 	}
-	o, r := &m.out[requests], &m.req
 	msg := outMessage{kind: outRequest, number: m.sq.retired + uint64(m.sq.started), length: w.length, packets: 1}
 	msg.sync = w.Flags&Synchronise != 0
 	if w.Op.awaitsResponse() {
@@ -93,20 +99,19 @@ func (m *MP) beginRequest(now Time) bool {
 	return true
 }
 
-// mayBegin checks what may hold a request back: fence, initiator depth and
-// the delay of a synchronise operation.
-func (m *MP) mayBegin(now Time, w *sendWQE) bool {
-	reads := m.req.awaiting.len()
-	if w.Flags&(Fence|Synchronise) != 0 && reads > 0 {
-		return false
+// blocked says what holds a request back that has not begun: fence, initiator
+// depth, or the delay of a synchronise operation.
+func (r *mpRequests) blocked(w *sendWQE, depth int, outstanding bool) Reason {
+	reads := r.awaiting.len()
+	switch {
+	case w.Flags&(Fence|Synchronise) != 0 && reads > 0:
+		return ReasonFence
+	case w.Op.awaitsResponse() && reads >= depth:
+		return ReasonInitiatorDepth
+	case w.Flags&Synchronise != 0 && outstanding:
+		return ReasonSynchronise
 	}
-	if w.Op.awaitsResponse() && reads >= m.attr.Reads {
-		return false
-	}
-	if o := &m.out[requests]; w.Flags&Synchronise != 0 && o.outstanding() {
-		return m.syncDue(now, o.lastSent)
-	}
-	return true
+	return ReasonNone
 }
 
 // hasNew says whether there is new data that could be sent now or soon. An
@@ -135,7 +140,7 @@ func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
 	}
 	o.retries, o.since = 0, now
 	m.loss.advanced(id, to)
-	m.settle(now)
+	m.settle(now, Nacked)
 	if !m.opt.Selective {
 		m.count.Acknowledged += uint64(to - o.una)
 	}

@@ -33,23 +33,29 @@ func (m *MP) syncRefused(now Time, s seq) {
 	m.loss.refused(requests, msg.first, msg.first+seq(msg.packets))
 }
 
-// mayResend says whether packet s can be sent again now. Packets of a
-// synchronise operation wait while something before the operation is missing.
+// mayResend says whether packet s can be sent again now.
 func (m *MP) mayResend(now Time, id streamID, s seq) bool {
+	reason := m.resendBlocked(now, id, s)
+	if reason == ReasonSynchronise {
+		m.timers.arm(timerSync, m.req.syncHold)
+	}
+	return reason == ReasonNone
+}
+
+// resendBlocked says what holds back a packet that is to be sent again. Packets of a
+// synchronise operation wait while something before the operation is missing.
+func (m *MP) resendBlocked(now Time, id streamID, s seq) Reason {
 	o := &m.out[id]
-	if m.opt.Selective && s >= o.una+seq(m.gate.peerSlots) {
-		return false // the receiver would refuse it; snd_una comes first
+	switch {
+	case m.opt.Selective && s >= o.una+seq(m.gate.peerSlots):
+		return ReasonSpan // the receiver would refuse it; snd_una comes first
+	case id == responses:
+		return ReasonNone
+	case m.req.holds(s):
+		return ReasonRNR
 	}
-	if id == responses {
-		return true
+	if msg := o.find(s); msg.sync && o.una < msg.first && now < m.req.syncHold {
+		return ReasonSynchronise
 	}
-	if m.req.holds(s) {
-		return false
-	}
-	msg := o.find(s)
-	if !msg.sync || o.una >= msg.first || now >= m.req.syncHold {
-		return true
-	}
-	m.timers.arm(timerSync, m.req.syncHold)
-	return false
+	return ReasonNone
 }

@@ -190,7 +190,7 @@ func (m *MP) timedOut(now Time, id streamID) {
 	o.early = 0
 	m.paths.blameSilence(m.opt.Selective)
 	m.loss.timedOut(id)
-	m.settleBy(now, TimedOut)
+	m.settle(now, TimedOut)
 	m.gate.control.OnTimeout()
 	o.doubtful = o.nxt
 	for p := range Path(m.paths.table.len()) {
