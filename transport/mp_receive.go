@@ -252,7 +252,7 @@ func (m *MP) handleData(now Time, p *Packet) Verdict {
 		if a.status != Success {
 			m.complete(Completion{WRID: a.receive, Status: a.status, Op: OpRecv})
 		}
-		m.endWith(a.syndrome, a.at)
+		m.end.refuse(a.syndrome, a.at)
 	case arrivalFailed:
 		m.failResponse(now, a.status)
 	}
@@ -268,7 +268,7 @@ func (m *MP) delivered(now Time, d *delivery) bool {
 	case deliveredResponse:
 		m.responded(now)
 	case deliveryRefused:
-		m.endWith(d.syndrome, d.at)
+		m.end.refuse(d.syndrome, d.at)
 		return false
 	case deliveryFailed:
 		m.failResponse(now, d.status)

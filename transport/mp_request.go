@@ -80,23 +80,29 @@ func (m *MP) beginRequest(now Time) bool {
 	default:
 		return false
 	}
-	msg := outMessage{kind: outRequest, number: m.sq.retired + uint64(m.sq.started), length: w.length, packets: 1}
-	msg.sync = w.Flags&Synchronise != 0
-	if w.Op.awaitsResponse() {
-		msg.msn = r.reads & wire.PSNMask
-		r.reads++
-		*r.awaiting.push() = awaited{msg.number, o.end}
-	} else {
-		msg.packets = packetsFor(w.length, m.attr.MTU)
-		msg.msn = r.receives & wire.PSNMask
-		if w.Op.consumesReceive() {
-			r.receives++
-		}
-	}
+	msg := r.number(w, m.sq.retired+uint64(m.sq.started), o.end, m.attr.MTU)
 	w.started, w.psn = true, o.end.psn()
 	m.sq.started++
 	o.begin(msg)
 	return true
+}
+
+// number makes the message of a request, whose first packet is at, with its place
+// in the send queue and its number among those of its kind (§3.1).
+func (r *mpRequests) number(w *sendWQE, place uint64, at seq, mtu int) outMessage {
+	msg := outMessage{kind: outRequest, number: place, length: w.length, packets: 1, sync: w.Flags&Synchronise != 0}
+	if w.Op.awaitsResponse() {
+		msg.msn = r.reads & wire.PSNMask
+		r.reads++
+		*r.awaiting.push() = awaited{place, at}
+		return msg
+	}
+	msg.packets = packetsFor(w.length, mtu)
+	msg.msn = r.receives & wire.PSNMask
+	if w.Op.consumesReceive() {
+		r.receives++
+	}
+	return msg
 }
 
 // blocked says what holds a request back that has not begun: fence, initiator

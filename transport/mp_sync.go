@@ -2,15 +2,15 @@ package transport
 
 // syncDelay is §3.4: Δt = α·Δ/(cwnd/RTT), slightly more than the largest delay
 // difference among the paths in use.
-func (m *MP) syncDelay() Time {
-	return Time(m.opt.Alpha * float64(m.opt.Delta) * float64(m.rtt.smoothed()) / max(1, m.gate.control.Window()))
+func (o *MPOptions) syncDelay(rtt Time, window float64) Time {
+	return Time(o.Alpha * float64(o.Delta) * float64(rtt) / max(1, window))
 }
 
 // syncDue says whether a synchronise operation may go, the last packet before
 // it having been sent at `since`. If not, the timer is set for when it may.
 // The delay is optimistic: the receiver refuses what still comes too early.
 func (m *MP) syncDue(now, since Time) bool {
-	due := max(since+m.syncDelay(), m.req.syncHold)
+	due := max(since+m.opt.syncDelay(m.rtt.smoothed(), m.gate.control.Window()), m.req.syncHold)
 	if now >= due {
 		return true
 	}
@@ -26,7 +26,7 @@ func (m *MP) syncRefused(now Time, s seq) {
 	if s < o.una || s >= o.nxt {
 		return
 	}
-	m.req.syncHold = now + max(m.syncDelay(), m.rtt.smoothed()/2)
+	m.req.syncHold = now + max(m.opt.syncDelay(m.rtt.smoothed(), m.gate.control.Window()), m.rtt.smoothed()/2)
 	// The receiver keeps nothing of an early operation and has one refusal for
 	// all of its packets.
 	msg := o.find(s)
