@@ -99,6 +99,12 @@ func (a *Attr) keepaliveInterval() Time {
 	return max(timeout, a.Keepalive/2/Time(a.RetryCount+1))
 }
 
+// patience is how long packets may go unacknowledged before a multi-path connection
+// fails. It is what the same attributes mean in RC: a timeout for the packet
+// and one for each retry. How often a packet is sent within that time is
+// another matter, which the round trip decides.
+func (a *Attr) patience() Time { return a.ackTimeout() * Time(a.RetryCount+1) }
+
 // ackTimeout is the local ACK timeout as a duration; 0 means never.
 func (a *Attr) ackTimeout() Time {
 	if a.Timeout == 0 {

@@ -80,7 +80,7 @@ func testSlowPath(t *testing.T) {
 		w := mustRun(t, sc, func(w *world) {
 			highest, arrived := seq(0), uint64(0)
 			w.onStep = func(w *world) {
-				in, c := &w.hosts[1].mp.in[requests], w.hosts[1].qp.Counters()
+				in, c := &w.hosts[1].mp.recv.in[requests], w.hosts[1].qp.Counters()
 				if c.PacketsReceived == arrived {
 					return
 				}

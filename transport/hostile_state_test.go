@@ -24,9 +24,9 @@ func heldState(qp QP) int {
 	case *RC:
 		return heldByBase(&q.base) + cap(q.resp.responses.items) + len(q.resp.served.ring)
 	case *MP:
-		n := heldByBase(&q.base) + len(q.ack.acks.items) + len(q.ack.probes.items) + len(q.resp.waiting.items)
+		n := heldByBase(&q.base) + len(q.ack.acks.items) + len(q.ack.probes.items) + len(q.recv.owed.waiting.items)
 		for id := range numStreams {
-			n += len(q.in[id].tails.items) + len(q.out[id].messages.items)
+			n += len(q.recv.in[id].tails.items) + len(q.out[id].messages.items)
 		}
 		return n
 	}

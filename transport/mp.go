@@ -8,9 +8,9 @@ import "github.com/braid-rdma/braid/wire"
 //
 // A packet leaves through mp_send (which asks the gate whether, loss recovery
 // and the streams what, and the path set where), and its acknowledgement comes
-// back through mp_ack. A packet of the peer goes through mp_receive, mp_admit
-// and, when everything before it has arrived, mp_deliver; mp_acker owes its
-// acknowledgement.
+// back through mp_ack. A packet of the peer goes through the receiver, which
+// admits it (mp_admit) and, when everything before it has arrived, delivers it
+// (mp_deliver); the acker owes its acknowledgement.
 //
 // Fields are ordered as packets need them, the rest of base being last.
 type MP struct {
@@ -23,15 +23,13 @@ type MP struct {
 	loss   lossRecovery
 	paths  pathSet
 	out    [numStreams]outStream
-	in     [numStreams]inStream
+	recv   mpReceiver
 	ack    acker
 
-	lastAck      Time
-	receivesDone uint32 // receives consumed so far
-	end          ending
-	req          mpRequests
-	resp         mpResponses
-	guesses      keyGuesses
+	lastAck Time
+	end     ending
+	req     mpRequests
+	resp    mpResponses
 
 	clocks ackClock   // the policy, if the options name no other
 	opt    *MPOptions // of the configuration
@@ -85,7 +83,7 @@ func (m *MP) Flow() Flow {
 	}
 	return Flow{
 		Window: m.gate.control.Window(), PeerWindow: int(m.gate.peerWindow), InFlight: m.loss.inFlight(),
-		SmoothedRTT: m.rtt.smoothed(), RTO: m.rto(),
+		SmoothedRTT: m.rtt.smoothed(), RTO: m.rtt.timeout(m.opt.MinRTO, m.attr.ackTimeout()),
 	}
 }
 
@@ -140,9 +138,9 @@ func (m *MP) HandlePacket(now Time, p *Packet) Verdict {
 		}
 		return m.handleProbeAck(now, p)
 	}
-	before := m.resp.waiting.len()
+	before := m.recv.owed.waiting.len()
 	v := m.handleData(now, p)
-	if m.resp.waiting.len() > before {
+	if m.recv.owed.waiting.len() > before {
 		m.dataPosted(now)
 	}
 	return v
@@ -191,7 +189,7 @@ func (m *MP) pollTransmit(now Time, p *Packet) bool {
 			return true
 		}
 	}
-	if m.pollAck(p) {
+	if m.ack.poll(m.recv.reached(), p) {
 		return true
 	}
 	m.led = false
@@ -200,7 +198,7 @@ func (m *MP) pollTransmit(now Time, p *Packet) bool {
 	}
 	// A response that turned out to be impossible leaves a refusal behind.
 	m.endIfDue()
-	return m.pollAck(p)
+	return m.ack.poll(m.recv.reached(), p)
 }
 
 // Timeout is when HandleTimeout wants to be called.

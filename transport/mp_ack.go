@@ -19,7 +19,7 @@ type ackHead struct {
 
 // ackHeadOf reads an acknowledgement. An acknowledgement of what was never sent is
 // somebody else's, or forged, and a batch never refuses: then ok is false.
-func (m *MP) ackHeadOf(p *Packet) (h ackHead, ok bool) {
+func ackHeadOf(p *Packet, out *[numStreams]outStream) (h ackHead, ok bool) {
 	a := p.Ack
 	if p.Opcode == wire.MPAcknowledgeBatch {
 		b := &p.Batch
@@ -29,7 +29,7 @@ func (m *MP) ackHeadOf(p *Packet) (h ackHead, ok bool) {
 	if a.Responses {
 		h.stream = responses
 	}
-	o := &m.out[h.stream]
+	o := &out[h.stream]
 	h.sacked, h.cumulative = extend(a.SACK, o.una), extend(a.AACK, o.una)
 	ok = h.cumulative <= o.nxt && h.sacked < o.nxt
 	return h, ok && (h.acknowledges || p.Opcode != wire.MPAcknowledgeBatch)
@@ -39,7 +39,7 @@ func (m *MP) ackHeadOf(p *Packet) (h ackHead, ok bool) {
 // names no transmission which is still unacknowledged, and moves snd_una no
 // further, is old, a copy or forged: it changes nothing.
 func (m *MP) handleAck(now Time, p *Packet) Verdict {
-	h, ok := m.ackHeadOf(p)
+	h, ok := ackHeadOf(p, &m.out)
 	if !ok {
 		m.count.Stale++
 		return Drop
@@ -47,7 +47,7 @@ func (m *MP) handleAck(now Time, p *Packet) Verdict {
 	if !h.acknowledges {
 		return m.handleNak(now, p, h)
 	}
-	m.takeWindow(h)
+	m.gate.takeWindow(h.window, h.isCurrent(&m.out[h.stream]))
 	if m.out[h.stream].unacked.has(h.sacked) {
 		m.sample(now, h)
 	}
@@ -78,13 +78,10 @@ func (m *MP) acceptAck(now Time) {
 	m.receivedFromPeer(now)
 }
 
-// takeWindow takes the window that the peer advertises, if the acknowledgement
-// is no copy, nor older than one that came before: those know an old window.
-func (m *MP) takeWindow(h ackHead) {
-	o := &m.out[h.stream]
-	if h.window > 0 && (h.cumulative > o.una || h.cumulative == o.una && o.unacked.has(h.sacked)) {
-		m.gate.peerWindow = h.window
-	}
+// isCurrent says whether an acknowledgement is no copy, nor older than one that
+// came before: those know an old window of the peer.
+func (h *ackHead) isCurrent(o *outStream) bool {
+	return h.cumulative > o.una || h.cumulative == o.una && o.unacked.has(h.sacked)
 }
 
 // sample measures the round trip by the echoed send time.
@@ -128,7 +125,7 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 	if id == requests {
 		m.req.received(s)
 	}
-	m.settle(now)
+	m.settle(now, Nacked)
 	if repeated {
 		m.count.Spurious++
 		m.traceSpurious(now, s.psn(), path)
@@ -140,7 +137,9 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 		m.paths.table.record(path).Marked++
 		m.traceMarked(now, s.psn(), path)
 	}
-	m.judgeTimeout(o, s, again)
+	if o.explainsTimeout(s, again) {
+		m.gate.control.OnSpuriousTimeout()
+	}
 	// §3.3.2: an ACK below snd_ool reduces cwnd by one and clocks out nothing.
 	// A retransmitted packet has an old PSN whatever its path, and is exempt.
 	if m.opt.Delta > 0 && !again && s+seq(m.opt.Delta) < o.ooh {
@@ -158,25 +157,10 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 	return news, true
 }
 
-// judgeTimeout decides by the first acknowledgement after a timeout: if it is
-// for a transmission from before, nothing was lost, only late.
-func (m *MP) judgeTimeout(o *outStream, s seq, again bool) {
-	if o.doubtful == 0 {
-		return
-	}
-	if !again && s < o.doubtful {
-		m.gate.control.OnSpuriousTimeout()
-	}
-	o.doubtful = 0
-}
-
 // settle applies what loss recovery found out about transmissions, and returns
-// how many were lost.
-func (m *MP) settle(now Time) int { return m.settleBy(now, Nacked) }
-
-// settleBy says to the trace how losses were noticed: by the peer's word, be that an
-// acknowledgement of later packets, or by a timeout.
-func (m *MP) settleBy(now Time, how Signal) int {
+// how many were lost. The trace says how losses were noticed: by the peer's word, be that
+// an acknowledgement of later packets (Nacked), or by a timeout.
+func (m *MP) settle(now Time, how Signal) int {
 	found := 0
 	for _, v := range m.loss.verdicts() {
 		path := m.paths.table.record(v.path)
@@ -209,11 +193,11 @@ const minSilence = Millisecond
 // afterAck looks for losses, and lets what the news released go.
 func (m *MP) afterAck(now Time, path Path) {
 	m.loss.detect(now, path, max(2*m.rtt.smoothed(), m.rtt.late(), minSilence))
-	if n := m.settle(now); n > 0 {
+	if n := m.settle(now, Nacked); n > 0 {
 		m.gate.control.OnLoss(now, n, m.rtt.smoothed())
 		m.gate.replaceLost(n, m.loss.inFlight())
 	}
-	m.rollProbe(now)
+	m.paths.rollProbe(now, m.rtt.smoothed(), m.opt.ProbeProbability, m.cfg.Rand)
 	// The burst timer runs from an acknowledgement on: it is for when no further
 	// ones return (§3.5).
 	m.timers.disarm(timerBurst)
@@ -228,12 +212,12 @@ func (m *MP) afterAck(now Time, path Path) {
 func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
 	o := &m.out[h.stream]
 	at := extend(p.PSN, o.una)
-	fatal := m.fatalStatus(p.AETH.Syndrome)
+	fatal := fatalStatus(p.AETH.Syndrome)
 	if fatal == Success && (at < o.una || at >= o.nxt) {
 		m.count.Stale++
 		return Drop
 	}
-	m.takeWindow(h)
+	m.gate.takeWindow(h.window, h.isCurrent(&m.out[h.stream]))
 	m.acceptAck(now)
 	if m.acknowledged(now, h.stream, h.cumulative) {
 		m.progress(now, h.stream)
@@ -258,12 +242,12 @@ func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
 	case y == wire.NakEarlySynchronise && h.stream == requests:
 		m.syncRefused(now, h.sacked)
 	}
-	m.settle(now)
+	m.settle(now, Nacked)
 	return Done
 }
 
 // fatalStatus is the status that a refusal ends the connection with, Success if it does not.
-func (m *MP) fatalStatus(y wire.Syndrome) Status {
+func fatalStatus(y wire.Syndrome) Status {
 	switch y {
 	case wire.NakInvalidRequest:
 		return RemInvReqErr
@@ -283,14 +267,14 @@ func (m *MP) fatalStatus(y wire.Syndrome) Status {
 func (m *MP) failAt(now Time, s seq, status Status, path Path) {
 	o := &m.out[requests]
 	switch {
-	case s >= o.una && s < o.nxt || m.awaitsResponseAt(s):
+	case s >= o.una && s < o.nxt || m.req.awaitsAt(s):
 		m.fail(status)
 	case status == RemAccessErr && m.req.responded > 0:
 		if m.alive.refused(now, m.rtt.smoothed()) >= maxRefusals {
 			m.fail(RetryExcErr) // none of what is outstanding was refused
 			return
 		}
-		m.ack.repeat(responses, m.in[responses].nxt-1, path)
+		m.ack.repeat(responses, m.recv.in[responses].nxt-1, path)
 	default:
 		m.count.Stale++
 	}

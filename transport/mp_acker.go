@@ -12,6 +12,8 @@ type acker struct {
 	paths  int
 	naks   [numStreams]pendingNak // refusals
 	probes fifo[wire.MPData]
+	count  *Counters
+	peer   wire.QPN
 	window uint16 // advertised
 }
 
@@ -135,65 +137,76 @@ func (a *acker) pop() *pendingAck {
 	return a.acks.pop()
 }
 
-// pollAck yields the next acknowledgement: refusals, then those of data, then
+// reached is how far the receiver has come: every acknowledgement says it.
+type reached struct {
+	heads    [numStreams]seq // rcv_nxt
+	receives uint32          // receives consumed
+}
+
+// poll yields the next acknowledgement: refusals, then those of data, then
 // those of probes.
-func (m *MP) pollAck(p *Packet) bool {
-	a := &m.ack
+func (a *acker) poll(r reached, p *Packet) bool {
 	p.Spans, p.Length = p.Spans[:0], 0
 	for id := range a.naks {
 		if a.naks[id].due {
 			a.naks[id].due = false
-			m.buildNak(streamID(id), &a.naks[id], p)
+			a.buildNak(&r, streamID(id), p)
 			return true
 		}
 	}
 	switch {
 	case a.acks.len() > 0:
-		m.buildAck(a.pop(), p)
+		a.buildAck(&r, p)
 	case a.probes.len() > 0:
-		e := a.probes.pop()
-		head := m.in[requests].nxt
-		m.ackHeader(p, wire.MPProbeAck, e.Path, head, wire.AckSyndrome(wire.NoCredit))
-		p.Ack = wire.MPAck{Path: e.Path, SACK: head.psn(), AACK: head.psn(), SentAt: e.SentAt, Window: a.window}
+		a.buildProbeAck(&r, p)
 	default:
 		return false
 	}
 	return true
 }
 
-func (m *MP) ackHeader(p *Packet, op wire.Opcode, path uint16, at seq, y wire.Syndrome) {
+func (a *acker) header(r *reached, op wire.Opcode, path uint16, at seq, y wire.Syndrome, p *Packet) {
 	p.Path = Path(path)
-	p.BTH = wire.BTH{Opcode: op, PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: at.psn()}
-	p.AETH = wire.AETH{Syndrome: y, MSN: m.receivesDone & wire.PSNMask}
+	p.BTH = wire.BTH{Opcode: op, PKey: wire.DefaultPKey, DestQP: a.peer, PSN: at.psn()}
+	p.AETH = wire.AETH{Syndrome: y, MSN: r.receives & wire.PSNMask}
 }
 
-func (m *MP) buildAck(b *pendingAck, p *Packet) {
-	m.count.AcksSent++
-	aack, window := m.in[b.stream].nxt.psn(), m.ack.window
+func (a *acker) buildAck(r *reached, p *Packet) {
+	a.count.AcksSent++
+	b := a.pop()
+	aack := r.heads[b.stream].psn()
 	ok := wire.AckSyndrome(wire.NoCredit)
 	if b.received == 1 {
-		m.ackHeader(p, wire.MPBit|wire.Acknowledge, b.path, b.base, ok)
+		a.header(r, wire.MPBit|wire.Acknowledge, b.path, b.base, ok, p)
 		p.Ack = wire.MPAck{
 			ECE: b.marked != 0, ReTx: b.again != 0, Responses: b.stream == responses, Path: b.path,
-			SACK: b.base.psn(), AACK: aack, SentAt: b.sentAt, Window: window,
+			SACK: b.base.psn(), AACK: aack, SentAt: b.sentAt, Window: a.window,
 		}
 		return
 	}
-	m.ackHeader(p, wire.MPAcknowledgeBatch, b.path, b.base, ok)
+	a.header(r, wire.MPAcknowledgeBatch, b.path, b.base, ok, p)
 	p.Batch = wire.MPAckBatch{
-		Responses: b.stream == responses, Path: b.path, Base: b.base.psn(), AACK: aack, SentAt: b.sentAt, Window: window,
+		Responses: b.stream == responses, Path: b.path, Base: b.base.psn(), AACK: aack, SentAt: b.sentAt, Window: a.window,
 		Received: b.received, Marked: b.marked, ReTx: b.again,
 	}
 }
 
-func (m *MP) buildNak(id streamID, n *pendingNak, p *Packet) {
-	m.count.NaksSent++
+func (a *acker) buildNak(r *reached, id streamID, p *Packet) {
+	n := &a.naks[id]
+	a.count.NaksSent++
 	if n.syndrome.IsRNR() {
-		m.count.RNRNaksSent++
+		a.count.RNRNaksSent++
 	}
-	m.ackHeader(p, wire.MPBit|wire.Acknowledge, n.path, n.at, n.syndrome)
+	a.header(r, wire.MPBit|wire.Acknowledge, n.path, n.at, n.syndrome, p)
 	p.Ack = wire.MPAck{
 		ReTx: n.again, Responses: id == responses, Path: n.path,
-		SACK: n.refused.psn(), AACK: m.in[id].nxt.psn(), SentAt: n.sentAt, Window: m.ack.window,
+		SACK: n.refused.psn(), AACK: r.heads[id].psn(), SentAt: n.sentAt, Window: a.window,
 	}
+}
+
+func (a *acker) buildProbeAck(r *reached, p *Packet) {
+	e := a.probes.pop()
+	head := r.heads[requests]
+	a.header(r, wire.MPProbeAck, e.Path, head, wire.AckSyndrome(wire.NoCredit), p)
+	p.Ack = wire.MPAck{Path: e.Path, SACK: head.psn(), AACK: head.psn(), SentAt: e.SentAt, Window: a.window}
 }

@@ -2,36 +2,33 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
-// admit checks a packet against the protocol and the memory and returns where
+// admit checks a packet against the protocol and the memory and finds where
 // its payload goes. A packet that breaks a rule is fatal only at the head of
 // the stream, where everything before it has arrived; ahead of it the packet
 // is dropped and will come again.
-func (m *MP) admit(now Time, s seq, p *Packet) Verdict {
+func (r *mpReceiver) admit(s seq, p *Packet) arrival {
 	op := p.Opcode.Base()
-	if !m.wellFormed(op, p) {
-		m.count.Malformed++
-		return m.deny(s, wire.NakInvalidRequest)
+	if !wellFormed(op, p, r.mtu) {
+		return r.denyMalformed(s)
 	}
 	p.Spans = p.Spans[:0]
 	switch {
 	case op.IsSend():
-		return m.admitSend(s, op, p)
+		return r.admitSend(s, p)
 	case op.IsWrite():
-		return m.admitWrite(s, op, p)
+		return r.admitWrite(s, op, p)
 	case op.IsReadResponse():
-		return m.admitReadResponse(now, s, p)
+		return r.admitReadResponse(s, p)
 	case op == wire.AtomicAcknowledge:
-		return m.admitAtomicResponse(now, s, p)
+		return r.admitAtomicResponse(s, p)
 	case op == wire.ReadRequest, op.IsAtomic():
-		return Done
+		return arrival{fate: arrivalTaken, verdict: Done}
 	}
-	m.count.Malformed++
-	return m.deny(s, wire.NakInvalidRequest)
+	return r.denyMalformed(s)
 }
 
 // wellFormed checks opcode, position and payload length against each other.
-func (m *MP) wellFormed(op wire.Opcode, p *Packet) bool {
-	mtu := m.attr.MTU
+func wellFormed(op wire.Opcode, p *Packet, mtu int) bool {
 	if p.Length > mtu || op.Starts() != (p.MP.Offset == 0) {
 		return false
 	}
@@ -45,125 +42,133 @@ func (m *MP) wellFormed(op wire.Opcode, p *Packet) bool {
 }
 
 // deny ends the connection when the offending packet is at the head.
-func (m *MP) deny(s seq, y wire.Syndrome) Verdict {
-	if s == m.in[requests].nxt {
-		m.endWith(y, s)
+func (r *mpReceiver) deny(s seq, y wire.Syndrome) arrival {
+	if s != r.in[requests].nxt {
+		return arrival{}
 	}
-	return Drop
+	return arrival{fate: arrivalRefused, syndrome: y}
 }
 
-// receiveFor finds the receive that a message consumes: its MSN counts such messages (§3.1).
-func (m *MP) receiveFor(s seq, p *Packet) *recvWQE {
-	ahead := wire.PSN(p.MP.MSN).Sub(wire.PSN(m.receivesDone & wire.PSNMask))
-	if ahead < 0 || ahead > m.opt.Slots {
-		return nil
-	}
-	w := m.rq.at(ahead)
-	if w == nil {
-		m.ack.refuse(requests, wire.RNRSyndrome(m.attr.MinRNRTimer), s, s, p)
-	}
-	return w
+func (r *mpReceiver) denyMalformed(s seq) arrival {
+	r.count.Malformed++
+	return r.deny(s, wire.NakInvalidRequest)
 }
 
-func (m *MP) admitSend(s seq, op wire.Opcode, p *Packet) Verdict {
-	w := m.receiveFor(s, p)
-	if w == nil {
-		return Drop
+// denyReceive is deny where the receive that the message would consume fails too.
+func (r *mpReceiver) denyReceive(s seq, y wire.Syndrome, w *recvWQE, status Status) arrival {
+	a := r.deny(s, y)
+	if a.fate == arrivalRefused {
+		a.receive, a.status = w.id, status
+		r.receives.consume()
 	}
-	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
+	return a
+}
+
+// receiveFor finds the receive that a message consumes: its MSN counts such
+// messages (§3.1). Without one, it returns what becomes of the packet.
+func (r *mpReceiver) receiveFor(s seq, p *Packet) (*recvWQE, arrival) {
+	ahead := wire.PSN(p.MP.MSN).Sub(wire.PSN(r.taken & wire.PSNMask))
+	if ahead < 0 || ahead > int(r.slots) {
+		return nil, arrival{}
+	}
+	w := r.receives.at(ahead)
+	if w == nil {
+		return nil, arrival{fate: arrivalNacked, syndrome: wire.RNRSyndrome(r.rnrTimer), named: s}
+	}
+	return w, arrival{}
+}
+
+func (r *mpReceiver) admitSend(s seq, p *Packet) arrival {
+	w, a := r.receiveFor(s, p)
+	if w == nil {
+		return a
+	}
+	at := uint64(p.MP.Offset) * uint64(r.mtu)
 	if at+uint64(p.Length) > w.length {
-		if s == m.in[requests].nxt {
-			m.complete(Completion{WRID: w.id, Status: LocLenErr, Op: OpRecv})
-			m.rq.consume()
-		}
-		return m.deny(s, wire.NakInvalidRequest)
+		return r.denyReceive(s, wire.NakInvalidRequest, w, LocLenErr)
 	}
 	if anyInvalid(w.spans) {
-		if s == m.in[requests].nxt {
-			m.complete(Completion{WRID: w.id, Status: LocProtErr, Op: OpRecv})
-			m.rq.consume()
-		}
-		return m.deny(s, wire.NakRemoteOperational)
+		return r.denyReceive(s, wire.NakRemoteOperational, w, LocProtErr)
 	}
-	if p.Length == 0 {
-		return Done
-	}
-	p.Spans = appendSlice(p.Spans, w.spans, uint32(at), uint32(p.Length))
-	return Place
+	return placedAt(w.spans, at, p)
 }
 
-func (m *MP) admitWrite(s seq, op wire.Opcode, p *Packet) Verdict {
-	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
+// placedAt takes a packet whose payload goes to a place of a list of spans.
+func placedAt(spans []Span, at uint64, p *Packet) arrival {
+	if p.Length == 0 {
+		return arrival{fate: arrivalTaken, verdict: Done}
+	}
+	p.Spans = appendSlice(p.Spans, spans, uint32(at), uint32(p.Length))
+	return arrival{fate: arrivalTaken, verdict: Place}
+}
+
+func (r *mpReceiver) admitWrite(s seq, op wire.Opcode, p *Packet) arrival {
+	at := uint64(p.MP.Offset) * uint64(r.mtu)
 	end := at + uint64(p.Length)
 	length := uint64(p.RETH.Length)
 	if length > MaxMessage || end > length || op.Ends() != (end == length) || p.RETH.VA < at {
-		m.count.Malformed++
-		return m.deny(s, wire.NakInvalidRequest)
+		return r.denyMalformed(s)
 	}
-	if op.HasImm() && m.receiveFor(s, p) == nil {
-		return Drop
+	if op.HasImm() {
+		if w, a := r.receiveFor(s, p); w == nil {
+			return a
+		}
 	}
 	if p.Length == 0 {
-		return Done
+		return arrival{fate: arrivalTaken, verdict: Done}
 	}
 	// The whole range of the WRITE is checked with every packet of it, so that
 	// one that reaches too far leaves no byte behind.
-	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, p.RETH.RKey, p.RETH.VA-at, p.RETH.Length, RemoteWrite)
+	span, ok := r.memory.Resolve(r.pd, p.RETH.RKey, p.RETH.VA-at, p.RETH.Length, RemoteWrite)
 	if !ok {
-		m.count.AccessErrors++
-		if m.guesses.add(p.RETH.RKey) {
-			m.endWith(wire.NakRemoteAccess, s)
-			return Drop
+		r.count.AccessErrors++
+		if r.guesses.add(p.RETH.RKey) {
+			return arrival{fate: arrivalRefused, syndrome: wire.NakRemoteAccess}
 		}
-		return m.deny(s, wire.NakRemoteAccess)
+		return r.deny(s, wire.NakRemoteAccess)
 	}
 	p.Spans = append(p.Spans, Span{span.Region, span.Offset + at, uint32(p.Length)})
-	return Place
+	return arrival{fate: arrivalTaken, verdict: Place}
 }
 
-func (m *MP) admitReadResponse(now Time, s seq, p *Packet) Verdict {
-	w, oldest := m.awaitingRequest(p.MP.MSN)
+func (r *mpReceiver) admitReadResponse(s seq, p *Packet) arrival {
+	w, oldest := r.awaiting.awaited(p.MP.MSN)
 	if w == nil || w.Op != OpRead {
-		m.count.Malformed++
-		return Drop
+		r.count.Malformed++
+		return arrival{}
 	}
-	at := uint64(p.MP.Offset) * uint64(m.attr.MTU)
+	at := uint64(p.MP.Offset) * uint64(r.mtu)
 	end := at + uint64(p.Length)
 	if end > uint64(w.length) || p.Opcode.Ends() != (end == uint64(w.length)) {
-		m.count.Malformed++
-		m.fail(BadRespErr)
-		return Drop
+		r.count.Malformed++
+		return arrival{fate: arrivalFailed, status: BadRespErr}
 	}
 	if anyInvalid(w.SGEs) {
-		return m.denyResponse(now, s, oldest)
+		return r.denyResponse(s, oldest)
 	}
-	if p.Length == 0 {
-		return Done
-	}
-	p.Spans = appendSlice(p.Spans, w.SGEs, uint32(at), uint32(p.Length))
-	return Place
+	return placedAt(w.SGEs, at, p)
 }
 
-func (m *MP) admitAtomicResponse(now Time, s seq, p *Packet) Verdict {
-	w, oldest := m.awaitingRequest(p.MP.MSN)
+func (r *mpReceiver) admitAtomicResponse(s seq, p *Packet) arrival {
+	w, oldest := r.awaiting.awaited(p.MP.MSN)
 	if w == nil || !w.Op.isAtomic() {
-		m.count.Malformed++
-		return Drop
+		r.count.Malformed++
+		return arrival{}
 	}
 	if anyInvalid(w.SGEs) {
-		return m.denyResponse(now, s, oldest)
+		return r.denyResponse(s, oldest)
 	}
-	return Done
+	return arrival{fate: arrivalTaken, verdict: Done}
 }
 
 // denyResponse drops a response whose memory is gone. At the head of its
 // stream, and in its turn, it ends the connection; before that it would be
 // blamed on an earlier request.
-func (m *MP) denyResponse(now Time, s seq, oldest bool) Verdict {
-	if oldest && s == m.in[responses].nxt {
-		m.failRead(now)
+func (r *mpReceiver) denyResponse(s seq, oldest bool) arrival {
+	if !oldest || s != r.in[responses].nxt {
+		return arrival{}
 	}
-	return Drop
+	return arrival{fate: arrivalFailed, status: LocProtErr}
 }
 
 // keyGuesses remembers the remote keys that were refused. A packet ahead of the

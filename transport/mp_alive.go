@@ -42,6 +42,97 @@ func (l *liveness) takeQuestion() bool {
 	return due
 }
 
+// start begins to watch the peer as of now. That it has not been heard of
+// before is not silence: it may not even know of the connection yet.
+func (l *liveness) start(now Time) { l.receivedAt, l.asked, l.due = now, 0, false }
+
+// situation is what the patience with a silent peer depends on.
+type situation struct {
+	attr        *Attr
+	awaiting    bool // a response is due
+	outstanding bool // packets wait for their acknowledgement
+	least       Time // no question can be answered in less
+}
+
+// silenceAllowed is how long the peer may be silent before it is asked; zero:
+// for ever. While packets of ours are outstanding their own timers watch.
+func (s *situation) silenceAllowed() Time {
+	if s.awaiting {
+		return s.questionWait()
+	}
+	return s.attr.Keepalive
+}
+
+// mayGiveUp says whether silence ends the connection. Without an acknowledgement
+// timeout responses are waited for for ever; the peer is asked all the same, since it
+// may have refused the request and its refusal be lost.
+func (s *situation) mayGiveUp() bool { return s.attr.Timeout != 0 || !s.awaiting }
+
+// questionWait is how long a question is given. A response that is due is worth
+// the program's ACK timeout; an idle connection can wait longer.
+func (s *situation) questionWait() Time {
+	wait := s.attr.ackTimeout()
+	if !s.awaiting || wait == 0 {
+		wait = cmp.Or(s.attr.keepaliveInterval(), longestRTO)
+	}
+	return max(wait, s.least)
+}
+
+// questions is how many a silent peer is asked: with a response due the silence
+// before the first is a timeout itself, as of a packet of RC, and they are its retries.
+func (s *situation) questions() uint8 {
+	if s.awaiting {
+		return max(1, s.attr.RetryCount)
+	}
+	return s.attr.RetryCount + 1
+}
+
+// next is when to look at the peer's silence again; zero: never.
+func (l *liveness) next(now Time, s *situation) Time {
+	wait := s.silenceAllowed()
+	switch {
+	case wait == 0:
+		return 0
+	case l.asked > 0:
+		return now + s.questionWait()
+	}
+	return max(now+1, l.receivedAt+wait)
+}
+
+// silence is what a look at the peer's silence finds.
+type silence uint8
+
+const (
+	silenceShort silence = iota // the peer was heard of, or other timers watch
+	silenceAsked                // it is asked whether it lives
+	silenceAgain                // likewise, and the last question was not answered
+	silenceFinal                // it was asked often enough
+)
+
+// look runs when it is time to: the peer was heard of meanwhile, or it is
+// asked, or it has not answered often enough. It returns when to look again.
+func (l *liveness) look(now Time, s *situation) (found silence, again Time) {
+	wait := s.silenceAllowed()
+	switch {
+	case wait == 0:
+		return silenceShort, 0
+	case s.outstanding:
+		l.asked = 0 // the retransmission timers watch
+		return silenceShort, now + wait
+	case l.asked == 0 && l.receivedAt+wait > now:
+		return silenceShort, l.next(now, s)
+	case l.asked >= s.questions() && s.mayGiveUp():
+		return silenceFinal, 0
+	}
+	found = silenceAsked
+	if l.asked > 0 {
+		found = silenceAgain
+	}
+	l.asked = min(l.asked+1, 100)
+	l.due = true
+	return found, l.next(now, s)
+}
+
 // receivedFromPeer notes a sign of life. The first one, before we may send, establishes
 // the connection.
 func (m *MP) receivedFromPeer(now Time) {
@@ -50,83 +141,40 @@ func (m *MP) receivedFromPeer(now Time) {
 	}
 }
 
-// silenceAllowed is how long the peer may be silent before it is asked; zero:
-// for ever. While packets of ours are outstanding their own timers watch.
-func (m *MP) silenceAllowed() Time {
-	if m.req.awaiting.len() > 0 {
-		return m.questionWait()
+// situation is that of the connection.
+func (m *MP) situation() situation {
+	return situation{
+		attr: &m.attr, awaiting: m.req.awaiting.len() > 0, least: max(m.opt.MinRTO, m.rtt.late()),
+		outstanding: m.out[requests].outstanding() || m.out[responses].outstanding(),
 	}
-	return m.attr.Keepalive
-}
-
-// mayGiveUp says whether silence ends the connection. Without an acknowledgement
-// timeout responses are waited for for ever; the peer is asked all the same, since it
-// may have refused the request and its refusal be lost.
-func (m *MP) mayGiveUp() bool { return m.attr.Timeout != 0 || m.req.awaiting.len() == 0 }
-
-// questionWait is how long a question is given. A response that is due is worth
-// the program's ACK timeout; an idle connection can wait longer.
-func (m *MP) questionWait() Time {
-	wait := m.attr.ackTimeout()
-	if m.req.awaiting.len() == 0 || wait == 0 {
-		wait = cmp.Or(m.attr.keepaliveInterval(), longestRTO)
-	}
-	return max(wait, m.opt.MinRTO, m.rtt.late())
-}
-
-// questions is how many a silent peer is asked: with a response due the silence
-// before the first is a timeout itself, as of a packet of RC, and they are its retries.
-func (m *MP) questions() uint8 {
-	if m.req.awaiting.len() > 0 {
-		return max(1, m.attr.RetryCount)
-	}
-	return m.attr.RetryCount + 1
-}
-
-// startAlive begins to watch the peer as of now. That it has not been heard of
-// before is not silence: it may not even know of the connection yet.
-func (m *MP) startAlive(now Time) {
-	m.alive.receivedAt, m.alive.asked, m.alive.due = now, 0, false
-	m.armAlive(now)
 }
 
 // armAlive sets the timer for the next look at the peer's silence.
 func (m *MP) armAlive(now Time) {
-	wait := m.silenceAllowed()
-	if wait == 0 || !m.state.sends() {
-		m.timers.disarm(timerAlive)
-		return
+	m.timers.disarm(timerAlive)
+	if m.state.sends() {
+		s := m.situation()
+		m.timers.arm(timerAlive, m.alive.next(now, &s))
 	}
-	if m.alive.asked > 0 {
-		m.timers.arm(timerAlive, now+m.questionWait())
-		return
-	}
-	m.timers.arm(timerAlive, max(now+1, m.alive.receivedAt+wait))
 }
 
-// watchSilence runs when the timer has passed: the peer was heard of meanwhile,
-// or it is asked, or it has not answered often enough.
+// watchSilence looks at the peer's silence when the timer has passed.
 func (m *MP) watchSilence(now Time) {
-	wait := m.silenceAllowed()
-	switch {
-	case wait == 0 || !m.state.sends():
+	if !m.state.sends() {
 		return
-	case m.out[requests].outstanding() || m.out[responses].outstanding():
-		m.alive.asked = 0 // the retransmission timers watch
-		m.timers.arm(timerAlive, now+wait)
-		return
-	case m.alive.asked == 0 && m.alive.receivedAt+wait > now:
-	case m.alive.asked >= m.questions() && m.mayGiveUp():
+	}
+	s := m.situation()
+	found, again := m.alive.look(now, &s)
+	switch found {
+	case silenceAgain:
+		m.count.LocalAckTimeoutErr++
+		fallthrough
+	case silenceAsked:
+		m.count.Keepalives++
+	case silenceFinal:
 		m.count.LocalAckTimeoutErr++
 		m.fail(RetryExcErr)
 		return
-	default:
-		if m.alive.asked > 0 {
-			m.count.LocalAckTimeoutErr++
-		}
-		m.alive.asked = min(m.alive.asked+1, 100)
-		m.count.Keepalives++
-		m.alive.due = true
 	}
-	m.armAlive(now)
+	m.timers.arm(timerAlive, again)
 }

@@ -46,7 +46,7 @@ func TestMPSlotStates(t *testing.T) {
 	add := q.peerRequest(wire.FetchAdd, 8, 1, 0, 8)
 	q.arrive(add, read, send[1], send[0], write[1], write[0], imm[1], imm[0])
 	for n, want := range []slot{empty, received, tailCompletion, received, tail, received, tailCompletion, tailCompletion, tailCompletion, empty} {
-		if got := q.mp.in[requests].slots.at(firstSeq(peerFirst) + seq(n)); got != want {
+		if got := q.mp.recv.in[requests].slots.at(firstSeq(peerFirst) + seq(n)); got != want {
 			t.Errorf("slot of packet %d is %d, want %d", n, got, want)
 		}
 	}

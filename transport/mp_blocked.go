@@ -40,63 +40,35 @@ func (m *MP) streamBlocked(now Time, id streamID) Reason {
 	}
 	o := &m.out[id]
 	if s, ok := m.loss.next(id); ok {
-		return m.resendBlocked(now, id, s)
+		if reason := m.resendBlocked(now, id, s); reason != ReasonNone || !o.failing(s, &m.sq) {
+			return reason
+		}
+		return ReasonFailure
 	}
 	switch {
 	case !m.streamHasNew(id):
 		return ReasonNoWork
-	case !m.spanOpen(o):
+	case !o.spanOpen(m.gate.span):
 		return ReasonSpan
 	case id == requests && m.req.holds(o.nxt):
 		return ReasonRNR
-	case o.midMessage():
-		return m.messageBlocked(id, o.nxt)
-	case id == requests:
-		return m.requestBlocked()
+	case o.midMessage() && o.failing(o.nxt, &m.sq):
+		return ReasonFailure
+	case o.midMessage() || id == responses:
+		return ReasonNone
 	}
-	return ReasonNone
+	return m.req.blocked(m.sq.wqes.at(m.sq.started), m.attr.Reads, o.outstanding())
 }
 
-// resendBlocked says why a lost packet is not sent again.
-func (m *MP) resendBlocked(now Time, id streamID, s seq) Reason {
-	o := &m.out[id]
-	if m.opt.Selective && s >= o.una+seq(m.gate.peerSlots) {
-		return ReasonSpan
+// failing says whether packet s waits until its request can fail in its turn: its
+// memory is gone.
+func (o *outStream) failing(s seq, q *sendQueue) bool {
+	msg := o.find(s)
+	if msg.kind != outRequest {
+		return false
 	}
-	if id == requests && m.req.holds(s) {
-		return ReasonRNR
-	}
-	if msg := o.find(s); msg.sync && o.una < msg.first && now < m.req.syncHold {
-		return ReasonSynchronise
-	}
-	return m.messageBlocked(id, s)
-}
-
-// messageBlocked says whether a message that has begun waits for its failure.
-func (m *MP) messageBlocked(id streamID, s seq) Reason {
-	if msg := m.out[id].find(s); msg.kind == outRequest {
-		if w := m.sq.byNumber(msg.number); w == nil || anyInvalid(w.SGEs) {
-			return ReasonFailure
-		}
-	}
-	return ReasonNone
-}
-
-// requestBlocked says why the next request does not begin.
-func (m *MP) requestBlocked() Reason {
-	w := m.sq.wqes.at(m.sq.started)
-	reads := m.req.awaiting.len()
-	switch {
-	case m.state != RTS:
-		return ReasonState
-	case w.Flags&(Fence|Synchronise) != 0 && reads > 0:
-		return ReasonFence
-	case w.Op.awaitsResponse() && reads >= m.attr.Reads:
-		return ReasonInitiatorDepth
-	case w.Flags&Synchronise != 0 && m.out[requests].outstanding():
-		return ReasonSynchronise
-	}
-	return ReasonNone
+	w := q.byNumber(msg.number)
+	return w == nil || anyInvalid(w.SGEs)
 }
 
 // traceIdle tells that nothing is sent, why, and in which state.

@@ -56,8 +56,8 @@ func TestMPTracksFarAhead(t *testing.T) {
 	for _, p := range packets {
 		q.arrive(p)
 	}
-	if int(q.mp.in[requests].nxt-firstSeq(peerFirst)) != highest+chunk || q.mp.in[requests].ahead != 0 {
-		t.Errorf("the head is at %d of %d", q.mp.in[requests].nxt-firstSeq(peerFirst), highest+chunk)
+	if int(q.mp.recv.in[requests].nxt-firstSeq(peerFirst)) != highest+chunk || q.mp.recv.in[requests].ahead != 0 {
+		t.Errorf("the head is at %d of %d", q.mp.recv.in[requests].nxt-firstSeq(peerFirst), highest+chunk)
 	}
 }
 

@@ -2,78 +2,123 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
+// delivery is what happens when the head of a stream passes the last packet of a
+// message, as far as it is the business of the queue pair.
+type delivery struct {
+	what       delivered
+	status     Status        // deliveryFailed
+	syndrome   wire.Syndrome // deliveryRefused
+	at         seq           // deliveryRefused: the request
+	completion Completion    // deliveredReceive
+}
+
+type delivered uint8
+
+const (
+	deliveredNothing  delivered = iota
+	deliveredReceive            // a receive is complete
+	deliveredResponse           // the oldest READ or atomic has its response
+	deliveryRefused             // end the connection: the request cannot be executed
+	deliveryFailed              // end the connection: the response cannot be taken
+)
+
 // deliver acts on the last packet of a message when the head of the stream
 // reaches it: everything before it has arrived, so completions are in order,
-// and READs and atomics see all earlier writes. It returns false when the
+// and READs and atomics see all earlier writes. The head moves on, unless the
 // connection ends here.
-func (m *MP) deliver(now Time, t tailRecord) bool {
+func (r *mpReceiver) deliver(in *inStream, t *tailRecord) (d delivery) {
 	switch op := t.opcode; {
 	case op.IsSend():
-		return m.deliverReceive(t, OpRecv)
+		d = r.deliverReceive(t, OpRecv)
 	case op.IsWrite():
-		return m.deliverReceive(t, OpRecvWriteImm)
+		d = r.deliverReceive(t, OpRecvWriteImm)
 	case op == wire.ReadRequest:
-		return m.deliverRead(t)
+		d = r.deliverRead(t)
 	case op.IsAtomic():
-		return m.deliverAtomic(t)
+		d = r.deliverAtomic(t)
 	default:
-		return m.deliverResponse(now, t)
+		d = r.deliverResponse(t)
 	}
+	if d.what < deliveryRefused {
+		in.nxt++
+	}
+	return d
+}
+
+// refused ends the connection with the request of a message.
+func (t *tailRecord) refused(y wire.Syndrome) delivery {
+	return delivery{what: deliveryRefused, syndrome: y, at: t.at}
+}
+
+// malformed refuses a message that breaks the protocol.
+func (r *mpReceiver) malformed(t *tailRecord) delivery {
+	r.count.Malformed++
+	return t.refused(wire.NakInvalidRequest)
+}
+
+// denied refuses a message without the right to the memory that it names.
+func (r *mpReceiver) denied(t *tailRecord) delivery {
+	r.count.AccessErrors++
+	return t.refused(wire.NakRemoteAccess)
 }
 
 // deliverResponse completes the oldest READ or atomic. Admission saw that the
 // response belongs to something; that it is the turn of just this one can only
 // be known here, and a peer that responds out of turn is not believed.
-func (m *MP) deliverResponse(now Time, t tailRecord) bool {
-	w, oldest := m.awaitingRequest(t.msn)
+func (r *mpReceiver) deliverResponse(t *tailRecord) delivery {
+	w, oldest := r.awaiting.awaited(t.msn)
 	atomic := t.opcode == wire.AtomicAcknowledge
 	if w == nil || !oldest || w.Op.isAtomic() != atomic {
-		m.count.Malformed++
-		m.fail(BadRespErr)
-		return false
+		r.count.Malformed++
+		return delivery{what: deliveryFailed, status: BadRespErr}
 	}
 	if anyInvalid(w.SGEs) {
-		m.failRead(now)
-		return false
+		return delivery{what: deliveryFailed, status: LocProtErr}
 	}
 	if atomic {
-		m.cfg.Memory.Store(w.SGEs[0], t.a)
+		r.memory.Store(w.SGEs[0], t.a)
 	}
-	m.responded(now)
-	return true
+	return delivery{what: deliveredResponse}
 }
 
-// failRead ends the connection because the memory that the oldest READ or
-// atomic wants its response in is gone. What was delivered before it completes first.
-func (m *MP) failRead(now Time) {
-	m.deliveredBefore(now)
-	m.fail(LocProtErr)
-}
-
-func (m *MP) deliverReceive(t tailRecord, op Op) bool {
-	w := m.rq.at(0)
-	if w == nil || t.msn != m.receivesDone&wire.PSNMask {
-		// Its packets were placed by a number that is not theirs.
-		m.count.Malformed++
-		m.endWith(wire.NakInvalidRequest, t.at)
-		return false
+func (r *mpReceiver) deliverReceive(t *tailRecord, op Op) delivery {
+	w := r.receives.at(0)
+	if w == nil || t.msn != r.taken&wire.PSNMask {
+		return r.malformed(t) // its packets were placed by a number that is not theirs
 	}
 	c := Completion{WRID: w.id, Op: op, Bytes: t.bytes, Solicited: t.solicited}
 	if t.opcode.HasImm() {
 		c.HasImm, c.Imm = true, t.imm
 	}
 	if t.opcode == wire.SendLastInv || t.opcode == wire.SendOnlyInv {
-		if !m.cfg.Memory.Invalidate(m.cfg.PD, t.rkey) {
-			m.count.AccessErrors++
-			m.endWith(wire.NakRemoteAccess, t.at)
-			return false
+		if !r.memory.Invalidate(r.pd, t.rkey) {
+			return r.denied(t)
 		}
 		c.HasInv, c.InvalidatedRKey = true, t.rkey
 	}
-	m.rq.consume()
-	m.receivesDone++
-	m.complete(c)
-	return true
+	r.receives.consume()
+	r.taken++
+	return delivery{what: deliveredReceive, completion: c}
+}
+
+// owedResponses are the READs and atomics of the peer that were executed and whose
+// responses are not acknowledged.
+type owedResponses struct {
+	waiting    fifo[outMessage] // to begin
+	unfinished int              // those and the ones that have begun and are not acknowledged
+}
+
+// add queues a response to the request that t ends.
+func (o *owedResponses) add(t *tailRecord, r outMessage) {
+	r.msn, r.request = t.msn, t.at
+	*o.waiting.push() = r
+	o.unfinished++
+}
+
+// clear forgets them.
+func (o *owedResponses) clear() {
+	o.waiting.clear()
+	o.unfinished = 0
 }
 
 // responsesAhead is how many responses may be unacknowledged beyond the
@@ -83,62 +128,39 @@ const responsesAhead = 256
 
 // mayRespond says whether one more response can be kept. A peer that has more
 // READs and atomics outstanding than agreed on breaks the protocol.
-func (m *MP) mayRespond(t tailRecord) bool {
-	if m.attr.ReadsServed > 0 && m.resp.unfinished < m.attr.ReadsServed+responsesAhead {
-		return true
-	}
-	m.count.Malformed++
-	m.endWith(wire.NakInvalidRequest, t.at)
-	return false
+func (r *mpReceiver) mayRespond() bool {
+	return r.served > 0 && r.owed.unfinished < int(r.served)+responsesAhead
 }
 
-// respond queues a response.
-func (m *MP) respond(t tailRecord, r outMessage) bool {
-	r.msn, r.request = t.msn, t.at
-	*m.resp.waiting.push() = r
-	m.resp.unfinished++
-	return true
-}
-
-func (m *MP) deliverRead(t tailRecord) bool {
-	if t.bytes > MaxMessage {
-		m.count.Malformed++
-		m.endWith(wire.NakInvalidRequest, t.at)
-		return false
+func (r *mpReceiver) deliverRead(t *tailRecord) delivery {
+	if t.bytes > MaxMessage || !r.mayRespond() {
+		return r.malformed(t)
 	}
-	if !m.mayRespond(t) {
-		return false
+	if _, ok := r.memory.Resolve(r.pd, t.rkey, t.va, t.bytes, RemoteRead); !ok {
+		return r.denied(t)
 	}
-	if _, ok := m.cfg.Memory.Resolve(m.cfg.PD, t.rkey, t.va, t.bytes, RemoteRead); !ok {
-		m.count.AccessErrors++
-		m.endWith(wire.NakRemoteAccess, t.at)
-		return false
-	}
-	return m.respond(t, outMessage{
-		kind: outReadResponse, rkey: t.rkey, va: t.va, length: t.bytes, packets: packetsFor(t.bytes, m.attr.MTU),
+	r.owed.add(t, outMessage{
+		kind: outReadResponse, rkey: t.rkey, va: t.va, length: t.bytes, packets: packetsFor(t.bytes, r.mtu),
 	})
+	return delivery{}
 }
 
-func (m *MP) deliverAtomic(t tailRecord) bool {
+func (r *mpReceiver) deliverAtomic(t *tailRecord) delivery {
 	if t.va%8 != 0 {
-		m.count.Malformed++
-		m.endWith(wire.NakInvalidRequest, t.at)
-		return false
+		return r.malformed(t)
 	}
-	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, t.rkey, t.va, 8, RemoteAtomic)
+	span, ok := r.memory.Resolve(r.pd, t.rkey, t.va, 8, RemoteAtomic)
 	if !ok {
-		m.count.AccessErrors++
-		m.endWith(wire.NakRemoteAccess, t.at)
-		return false
+		return r.denied(t)
 	}
 	op := FetchAdd
 	if t.opcode == wire.CompareSwap {
 		op = CompareSwap
 	}
 	// The resources are checked before the operation has an effect.
-	if !m.mayRespond(t) {
-		return false
+	if !r.mayRespond() {
+		return r.malformed(t)
 	}
-	value := m.cfg.Memory.Atomic(span, op, t.a, t.b)
-	return m.respond(t, outMessage{kind: outAtomicResponse, value: value, length: 8, packets: 1})
+	r.owed.add(t, outMessage{kind: outAtomicResponse, value: r.memory.Atomic(span, op, t.a, t.b), length: 8, packets: 1})
+	return delivery{}
 }

@@ -3,7 +3,7 @@ package transport
 import "github.com/braid-rdma/braid/wire"
 
 // A connection ends in one of two ways. Either this side gives up (fail), or it
-// refuses what the peer asked for (endWith): then it first delivers the
+// refuses what the peer asked for (ending.refuse): then it first delivers the
 // responses to earlier requests, so that those complete at the peer, sends the
 // refusal (endNow), and repeats it for every packet that still comes.
 
@@ -25,10 +25,10 @@ const (
 	phaseRefused        // the refusal was sent; it is repeated for every further packet
 )
 
-// endWith stops receiving requests for good. The refusal goes out when the responses
+// refuse stops receiving requests for good. The refusal goes out when the responses
 // to earlier requests are delivered, so that those complete.
-func (m *MP) endWith(y wire.Syndrome, at seq) {
-	m.end.phase, m.end.why, m.end.at = phaseRefusing, y, at
+func (e *ending) refuse(y wire.Syndrome, at seq) {
+	e.phase, e.why, e.at = phaseRefusing, y, at
 }
 
 // endIfDue sends the refusal once nothing before it is owed any more.
@@ -36,7 +36,7 @@ func (m *MP) endIfDue() bool {
 	if m.end.phase != phaseRefusing {
 		return false
 	}
-	if m.resp.unfinished > 0 && (m.end.stuckAt == 0 || m.out[responses].una < m.end.stuckAt) {
+	if m.recv.owed.unfinished > 0 && (m.end.stuckAt == 0 || m.out[responses].una < m.end.stuckAt) {
 		return false
 	}
 	m.endNow()
@@ -73,7 +73,7 @@ func (m *MP) refuseResponse(r *outMessage, again bool) {
 		m.ack.naks[requests] = pendingNak{syndrome: wire.NakRemoteAccess, at: r.request, refused: r.request, due: true}
 		return
 	}
-	m.endWith(wire.NakRemoteAccess, r.request)
+	m.end.refuse(wire.NakRemoteAccess, r.request)
 	m.end.stuckAt = r.first
 }
 
@@ -96,8 +96,7 @@ func (m *MP) enterError(status Status) {
 	m.timers.disarmAll()
 	m.flush(status)
 	m.req.awaiting.clear()
-	m.resp.waiting.clear()
-	m.resp.unfinished = 0
+	m.recv.owed.clear()
 	m.ack.stop()
 	for id := range m.out {
 		m.out[id].stop()

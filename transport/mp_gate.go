@@ -8,8 +8,16 @@ type sendGate struct {
 	released   int    // packets that may go now (ACK clocking)
 	peerWindow uint16 // packets that the peer's receiver can take; 0: unknown
 	peerSlots  uint16 // the peer's L
+	span       uint16 // how far a stream may reach: L, or what is allowed beyond it
 	clocked    bool   // packets wait for releases
 	starved    bool   // the window was open and there was nothing to send
+}
+
+// takeWindow takes the window that the peer advertises, unless it is an old one.
+func (g *sendGate) takeWindow(packets uint16, current bool) {
+	if packets > 0 && current {
+		g.peerWindow = packets
+	}
 }
 
 // window is what the network and the receiver allow in flight.

@@ -62,10 +62,10 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 	m.attr = merged
 	if m.state == RTR {
 		m.startSending()
-		m.alive.receivedAt = now // the peer's silence counts from here on
 	}
 	m.state = RTS
-	m.startAlive(now)
+	m.alive.start(now) // the peer's silence counts from here on
+	m.armAlive(now)
 	return nil
 }
 
@@ -83,10 +83,13 @@ func (m *MP) drainSends() {
 func (m *MP) startReceiving() {
 	m.paths.table = newPathTable(m.attr.Paths)
 	m.paths.sources = sourcePorts{total: m.cfg.SourcePorts}
-	m.ack.paths = m.attr.Paths
-	for id := range m.in {
-		m.in[id] = inStream{nxt: firstSeq(m.attr.RecvPSN), slots: newBitmap(m.opt.Slots)}
+	m.ack.paths, m.ack.peer, m.ack.count = m.attr.Paths, m.attr.RemoteQPN, &m.count
+	m.req.sq = &m.sq
+	m.recv = mpReceiver{
+		memory: m.cfg.Memory, pd: m.cfg.PD, receives: &m.rq, awaiting: &m.req, count: &m.count,
+		observe: m.opt.ObserveDegree, mtu: m.attr.MTU, served: uint16(m.attr.ReadsServed), rnrTimer: m.attr.MinRNRTimer,
 	}
+	m.recv.start(m.attr.RecvPSN, m.opt.Slots)
 }
 
 func (m *MP) startSending() {
@@ -98,6 +101,10 @@ func (m *MP) startSending() {
 	m.gate.peerSlots = uint16(m.opt.Slots)
 	if m.attr.TrackedSlots > 0 {
 		m.gate.peerSlots = uint16(min(m.attr.TrackedSlots, MaxTrackingSlots))
+	}
+	m.gate.span = MaxTrackingSlots
+	if m.opt.WindowedSpan {
+		m.gate.span = m.gate.peerSlots
 	}
 	if b := m.opt.MaxWindowBytes; b > 0 {
 		m.opt.MaxWindow = min(max(b/m.attr.MTU, m.opt.InitialWindow), m.opt.Slots)

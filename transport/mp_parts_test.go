@@ -3,6 +3,8 @@ package transport
 import (
 	"slices"
 	"testing"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // The parts of MP by themselves: no queue pair, no packet, no clock.
@@ -144,5 +146,84 @@ func TestTurns(t *testing.T) {
 	}
 	if turn.stream == first {
 		t.Error("the turn does not end")
+	}
+}
+
+// The acker builds its own packets, graver things first, and each says how far
+// the receiver has come.
+func TestAckerAlone(t *testing.T) {
+	var count Counters
+	a := acker{paths: 4, count: &count, peer: 0x77, window: 9}
+	at := reached{heads: [numStreams]seq{1000, 2000}, receives: 5}
+	var p Packet
+	if a.poll(at, &p) {
+		t.Fatalf("%v is owed before anything arrived", p.Opcode)
+	}
+	data := Packet{Marked: true, Headers: wire.Headers{MP: wire.MPData{Path: 3, SentAt: 42}}}
+	a.oweProbe(&data)
+	a.owe(responses, 2001, &data, true)
+	a.owe(responses, 2003, &data, true)
+	a.refuse(requests, wire.NakPSNSequence, 1000, 1007, &data)
+	for _, want := range []struct {
+		op   wire.Opcode
+		psn  wire.PSN
+		says func() bool
+	}{
+		{wire.MPBit | wire.Acknowledge, 1000, func() bool {
+			return p.AETH.Syndrome == wire.NakPSNSequence && p.Ack == wire.MPAck{Path: 3, SACK: 1007, AACK: 1000, SentAt: 42, Window: 9}
+		}},
+		{wire.MPAcknowledgeBatch, 2001, func() bool {
+			return p.Batch == wire.MPAckBatch{Responses: true, Path: 3, Base: 2001, AACK: 2000, SentAt: 42, Window: 9, Received: 5, Marked: 5}
+		}},
+		{wire.MPProbeAck, 1000, func() bool {
+			return p.Ack == wire.MPAck{Path: 3, SACK: 1000, AACK: 1000, SentAt: 42, Window: 9}
+		}},
+	} {
+		if !a.poll(at, &p) || p.Opcode != want.op || p.PSN != want.psn || p.DestQP != 0x77 || p.AETH.MSN != 5 || p.Path != 3 || !want.says() {
+			t.Errorf("packet %+v, want %v of %d", p, want.op, want.psn)
+		}
+	}
+	if a.poll(at, &p) || count.AcksSent != 1 || count.NaksSent != 1 {
+		t.Errorf("%d acknowledgements and %d refusals sent, want one each", count.AcksSent, count.NaksSent)
+	}
+}
+
+// A silent peer is asked as often as its retries allow, and then given up; with
+// packets outstanding their own timers watch.
+func TestLivenessAlone(t *testing.T) {
+	var l liveness
+	idle := situation{attr: &Attr{Keepalive: 10 * Second, Timeout: 14, RetryCount: 1}, least: Millisecond}
+	now := Second
+	l.start(now)
+	if got := l.next(now, &idle); got != now+10*Second {
+		t.Errorf("looks at %v, want it after the keepalive", got)
+	}
+	look := func(s *situation, want silence) {
+		t.Helper()
+		found, again := l.look(now, s)
+		if found != want {
+			t.Fatalf("at %v found %d, want %d", now, found, want)
+		}
+		now = again
+	}
+	now += 9 * Second
+	look(&idle, silenceShort)
+	busy := idle
+	busy.outstanding = true
+	look(&busy, silenceShort)
+	look(&idle, silenceAsked)
+	look(&idle, silenceAgain)
+	if !l.takeQuestion() || l.takeQuestion() {
+		t.Error("a question is to be sent, once")
+	}
+	l.received(now)
+	now += 10 * Second
+	look(&idle, silenceAsked)
+	look(&idle, silenceAgain)
+	look(&idle, silenceFinal)
+	patient := situation{attr: &Attr{RetryCount: 1}, awaiting: true, least: Millisecond}
+	for range 5 {
+		now += Second
+		look(&patient, silenceAgain) // no ACK timeout: a response is waited for for ever
 	}
 }

@@ -124,6 +124,16 @@ func (s *pathSet) next(now Time, bytes int, r *rand.Rand) (p Path, probe bool) {
 	return p, false
 }
 
+// rollProbe decides once per round trip, with a probability, whether the next
+// packet tries a random path (§3.5).
+func (s *pathSet) rollProbe(now, rtt Time, probability float64, r *rand.Rand) {
+	if now < s.probeRoll {
+		return
+	}
+	s.probeRoll = now + rtt
+	s.probeNew = r.Float64() < probability
+}
+
 // toProbe is a random path. Where the engine has more source ports than the
 // connection has paths, one that has nothing in flight is moved to a new port (§3.5: "a
 // new random VP"): what is on its way keeps its order by keeping its port.

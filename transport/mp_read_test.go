@@ -149,7 +149,7 @@ func TestMPLostResponseGoesAgain(t *testing.T) {
 	q.advanceToTimer()
 	wantAgain(t, true, q.wantReplies("again", "MP_READ_RESPONSE_ONLY"))
 	q.ack(mpResponse(0))
-	if q.mp.resp.unfinished != 0 || q.mp.Timeout() != Never {
+	if q.mp.recv.owed.unfinished != 0 || q.mp.Timeout() != Never {
 		t.Error("the response is still owed")
 	}
 }

@@ -2,6 +2,35 @@ package transport
 
 import "github.com/braid-rdma/braid/wire"
 
+// mpReceiver is the receiving side of an MP queue pair: what has arrived, where
+// its payload goes (mp_admit), and what happens when everything before it has
+// arrived (mp_deliver). It changes its own state and the memory and receives that it was
+// given. What is left to do it returns, and the queue pair does it: acknowledge, complete,
+// end the connection.
+type mpReceiver struct {
+	in       [numStreams]inStream
+	memory   Memory
+	awaiting awaitedRequests
+	receives *receives
+	count    *Counters
+	observe  func(degree int) // MPOptions.ObserveDegree
+	pd       PD
+	mtu      int
+	slots    seq    // L
+	taken    uint32 // receives consumed so far
+	served   uint16 // responder resources
+	rnrTimer uint8  // code of the wait that a peer without a receive is asked for
+	owed     owedResponses
+	guesses  keyGuesses
+}
+
+// awaitedRequests are the READs and atomics of this side.
+type awaitedRequests interface {
+	// awaited finds the one that a response belongs to, nil if there is none, and
+	// says whether it is the oldest.
+	awaited(msn uint32) (w *sendWQE, oldest bool)
+}
+
 // inStream is the receiving side of one stream (§3.3.1).
 type inStream struct {
 	nxt   seq // rcv_nxt: the head of the bitmap
@@ -23,104 +52,145 @@ type tailRecord struct {
 	a, b      uint64 // atomics: operands; response: a is the result
 }
 
-// handleData takes a data packet. The payload of an accepted packet goes
-// straight to its place in memory, in order or not (§3.4).
-func (m *MP) handleData(now Time, p *Packet) Verdict {
-	m.receivedFromPeer(now)
-	m.alive.refusals = 0
-	id := streamOf(p.Opcode.Base())
-	if id == requests && m.end.phase != phaseOpen {
-		return Drop
+// arrival is what becomes of a data packet. The zero value drops it.
+type arrival struct {
+	fate     packetFate
+	verdict  Verdict       // of the engine
+	syndrome wire.Syndrome // arrivalNacked, arrivalRefused
+	status   Status        // arrivalFailed; arrivalRefused: of the receive, if one fails with it
+	receive  uint64        // arrivalRefused: the work request of that receive
+	at       seq           // the packet
+	named    seq           // arrivalNacked: the packet that the NAK names
+}
+
+// packetFate is what the queue pair does about a data packet.
+type packetFate uint8
+
+const (
+	arrivalDropped  packetFate = iota // nothing: it has no place, or will come again
+	arrivalTaken                      // acknowledge it, and let accept deliver what is complete
+	arrivalRepeated                   // acknowledge it again: the first acknowledgement may be lost
+	arrivalNacked                     // tell the peer why it was dropped
+	arrivalRefused                    // end the connection: the request breaks a rule
+	arrivalFailed                     // end the connection: the response cannot be taken
+)
+
+// start begins both streams.
+func (r *mpReceiver) start(first wire.PSN, slots int) {
+	r.slots = seq(slots)
+	for id := range r.in {
+		r.in[id] = inStream{nxt: firstSeq(first), slots: newBitmap(slots)}
 	}
-	in := &m.in[id]
+}
+
+// reached is what acknowledgements say of both streams.
+func (r *mpReceiver) reached() reached {
+	return reached{heads: [numStreams]seq{r.in[requests].nxt, r.in[responses].nxt}, receives: r.taken}
+}
+
+// arrive looks at a data packet of a stream. Of one that is taken, the payload goes
+// straight to its place in memory, p.Spans, in order or not (§3.4); accept is next.
+func (r *mpReceiver) arrive(id streamID, p *Packet) arrival {
+	in := &r.in[id]
 	s := extend(p.PSN, in.nxt)
-	if s < in.nxt || s < in.nxt+seq(m.opt.Slots) && in.slots.at(s) != empty {
-		return m.duplicate(id, s, p)
+	if s < in.nxt || s < in.nxt+r.slots && in.slots.at(s) != empty {
+		return r.duplicate(in, s)
 	}
-	if s >= in.nxt+seq(m.opt.Slots) {
+	if s >= in.nxt+r.slots {
 		// §3.3.2: beyond the bitmap the packet is dropped; §3.5: a NACK tells the
 		// PSN of the packet that is missing.
-		m.count.OutOfSequence++
-		m.ack.refuse(id, wire.NakPSNSequence, in.nxt, s, p)
-		return Drop
+		r.count.OutOfSequence++
+		return arrival{fate: arrivalNacked, syndrome: wire.NakPSNSequence, at: s, named: in.nxt}
 	}
 	if p.MP.Sync && in.nxt+seq(p.MP.Offset) < s {
 		// §3.4: a synchronise operation updates memory only after all previous
 		// operations; the receiver drops an early one and sends a NACK.
-		m.count.EarlySynchronise++
-		m.ack.refuse(id, wire.NakEarlySynchronise, s, s, p)
-		return Drop
+		r.count.EarlySynchronise++
+		return arrival{fate: arrivalNacked, syndrome: wire.NakEarlySynchronise, at: s, named: s}
 	}
-	verdict := m.admit(now, s, p)
-	if verdict == Drop {
-		return Drop
+	a := r.admit(s, p)
+	a.at = s
+	if a.fate == arrivalTaken {
+		r.count.PacketsReceived++
+		r.count.BytesReceived += uint64(p.Length)
+		if p.Marked {
+			r.count.ECNMarked++
+		}
 	}
-	m.count.PacketsReceived++
-	m.count.BytesReceived += uint64(p.Length)
-	if p.Marked {
-		m.count.ECNMarked++
-	}
-	m.ack.owe(id, s, p, m.opt.BatchAcks)
-	m.record(now, id, s, p)
-	return verdict
+	return a
 }
 
-// duplicate acknowledges again what had arrived: the first acknowledgement may be lost.
-func (m *MP) duplicate(id streamID, s seq, p *Packet) Verdict {
-	if m.in[id].nxt > s+2*MaxTrackingSlots {
-		m.count.Stale++
-		return Drop
+// duplicate is what becomes of a packet that has arrived before.
+func (r *mpReceiver) duplicate(in *inStream, s seq) arrival {
+	if in.nxt > s+2*MaxTrackingSlots {
+		r.count.Stale++
+		return arrival{}
 	}
-	m.count.DuplicateRequest++
-	m.ack.owe(id, s, p, m.opt.BatchAcks)
-	return Done
+	r.count.DuplicateRequest++
+	return arrival{fate: arrivalRepeated, verdict: Done, at: s}
 }
 
-// record marks the packet's slot and lets the head move. In order, it does
-// not touch the bitmap at all.
-func (m *MP) record(now Time, id streamID, s seq, p *Packet) {
-	op, in := p.Opcode.Base(), &m.in[id]
-	if m.opt.ObserveDegree != nil {
-		m.opt.ObserveDegree(int(s - in.nxt))
+// accept marks the slot of a packet that was taken and lets the head move. It
+// returns the first delivery, and advance the further ones. In order, it does not
+// touch the bitmap at all.
+func (r *mpReceiver) accept(id streamID, s seq, p *Packet) delivery {
+	op, in := p.Opcode.Base(), &r.in[id]
+	if r.observe != nil {
+		r.observe(int(s - in.nxt))
 	}
 	needsAction := op.Ends() && (id == responses || op.IsSend() || op.HasImm() || op == wire.ReadRequest || op.IsAtomic())
-	if s == in.nxt {
-		if needsAction && !m.deliver(now, m.tailOf(s, p)) {
-			return
-		}
-		in.nxt++
-		m.drain(now, in)
-		return
+	if s != in.nxt {
+		r.acceptAhead(in, s, p, needsAction)
+		return delivery{}
 	}
-	m.count.OOOAccepted++
-	m.count.MaxOutOfOrder = max(m.count.MaxOutOfOrder, uint64(s-in.nxt))
+	if needsAction {
+		t := tailOf(s, p, r.mtu)
+		if d := r.deliver(in, &t); d.what != deliveredNothing {
+			return d
+		}
+	} else {
+		in.nxt++
+	}
+	return r.advance(id)
+}
+
+// acceptAhead keeps a packet until the head reaches it.
+func (r *mpReceiver) acceptAhead(in *inStream, s seq, p *Packet, needsAction bool) {
+	r.count.OOOAccepted++
+	r.count.MaxOutOfOrder = max(r.count.MaxOutOfOrder, uint64(s-in.nxt))
 	in.ahead++
 	switch {
 	case needsAction:
 		in.slots.set(s, tailCompletion)
-		in.insertTail(m.tailOf(s, p))
-	case op.Ends():
+		in.insertTail(tailOf(s, p, r.mtu))
+	case p.Opcode.Base().Ends():
 		in.slots.set(s, tail)
 	default:
 		in.slots.set(s, received)
 	}
 }
 
-// drain moves the head over everything that has arrived. The paper moves it
-// message by message; packet by packet a message may be longer than L.
-func (m *MP) drain(now Time, in *inStream) {
+// advance moves the head over what has arrived, up to and including the next
+// delivery. The paper moves it message by message; packet by packet a message
+// may be longer than L.
+func (r *mpReceiver) advance(id streamID) delivery {
+	in := &r.in[id]
 	for in.ahead > 0 {
 		v := in.slots.at(in.nxt)
 		if v == empty {
-			return
+			break
 		}
 		in.slots.set(in.nxt, empty)
 		in.ahead--
-		if v == tailCompletion && !m.deliver(now, *in.tails.pop()) {
-			return
+		if v != tailCompletion {
+			in.nxt++
+			continue
 		}
-		in.nxt++
+		if d := r.deliver(in, in.tails.pop()); d.what != deliveredNothing {
+			return d
+		}
 	}
+	return delivery{}
 }
 
 // insertTail keeps the records in the order of the stream; most come in order.
@@ -134,11 +204,11 @@ func (in *inStream) insertTail(t tailRecord) {
 }
 
 // tailOf keeps what the action at the head will need.
-func (m *MP) tailOf(s seq, p *Packet) tailRecord {
+func tailOf(s seq, p *Packet, mtu int) tailRecord {
 	t := tailRecord{at: s, opcode: p.Opcode.Base(), solicited: p.Solicited, msn: p.MP.MSN, imm: uint32(p.Imm)}
 	switch op := t.opcode; {
 	case op.IsSend():
-		t.bytes = p.MP.Offset*uint32(m.attr.MTU) + uint32(p.Length)
+		t.bytes = p.MP.Offset*uint32(mtu) + uint32(p.Length)
 		t.rkey = p.IETH.RKey
 	case op.IsWrite():
 		t.bytes = p.RETH.Length
@@ -154,4 +224,64 @@ func (m *MP) tailOf(s seq, p *Packet) tailRecord {
 		}
 	}
 	return t
+}
+
+// handleData takes a data packet: the receiver looks at it, and this side does
+// what that asks for.
+func (m *MP) handleData(now Time, p *Packet) Verdict {
+	m.receivedFromPeer(now)
+	m.alive.refusals = 0
+	id := streamOf(p.Opcode.Base())
+	if id == requests && m.end.phase != phaseOpen {
+		return Drop
+	}
+	a := m.recv.arrive(id, p)
+	switch a.fate {
+	case arrivalTaken:
+		m.ack.owe(id, a.at, p, m.opt.BatchAcks)
+		for d := m.recv.accept(id, a.at, p); d.what != deliveredNothing; d = m.recv.advance(id) {
+			if !m.delivered(now, &d) {
+				break
+			}
+		}
+	case arrivalRepeated:
+		m.ack.owe(id, a.at, p, m.opt.BatchAcks)
+	case arrivalNacked:
+		m.ack.refuse(id, a.syndrome, a.named, a.at, p)
+	case arrivalRefused:
+		if a.status != Success {
+			m.complete(Completion{WRID: a.receive, Status: a.status, Op: OpRecv})
+		}
+		m.end.refuse(a.syndrome, a.at)
+	case arrivalFailed:
+		m.failResponse(now, a.status)
+	}
+	return a.verdict
+}
+
+// delivered does what a delivery asks for. It returns false when the connection
+// ends here.
+func (m *MP) delivered(now Time, d *delivery) bool {
+	switch d.what {
+	case deliveredReceive:
+		m.complete(d.completion)
+	case deliveredResponse:
+		m.responded(now)
+	case deliveryRefused:
+		m.end.refuse(d.syndrome, d.at)
+		return false
+	case deliveryFailed:
+		m.failResponse(now, d.status)
+		return false
+	}
+	return true
+}
+
+// failResponse ends the connection because of a response. Where the memory for it
+// is gone, what was delivered before its request completes first.
+func (m *MP) failResponse(now Time, status Status) {
+	if status == LocProtErr {
+		m.deliveredBefore(now)
+	}
+	m.fail(status)
 }

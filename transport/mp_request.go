@@ -4,6 +4,7 @@ import "github.com/braid-rdma/braid/wire"
 
 // mpRequests is what the stream of requests has beyond any stream.
 type mpRequests struct {
+	sq         *sendQueue
 	receives   uint32 // messages so far that consume a receive at the peer
 	reads      uint32 // READs and atomics so far
 	awaiting   fifo[awaited]
@@ -22,10 +23,8 @@ type awaited struct {
 
 // mpResponses is what the stream of responses has beyond any stream.
 type mpResponses struct {
-	waiting    fifo[outMessage] // to begin
-	unfinished int              // those and the ones that have begun and are not acknowledged
-	doubted    bool             // the peer was told that a response cannot be sent again; it may have it
-	held       bool             // and is given until the next timeout to say so
+	doubted bool // the peer was told that a response cannot be sent again; it may have it
+	held    bool // and is given until the next timeout to say so
 }
 
 // received notes that the peer has taken packet s. A later one than that which
@@ -58,10 +57,10 @@ func (m *MP) beginNext(now Time, id streamID) bool {
 	if id == requests {
 		return m.beginRequest(now)
 	}
-	if m.resp.waiting.len() == 0 {
+	if m.recv.owed.waiting.len() == 0 {
 		return false
 	}
-	m.out[responses].begin(*m.resp.waiting.pop())
+	m.out[responses].begin(*m.recv.owed.waiting.pop())
 	return true
 }
 
@@ -72,43 +71,54 @@ func (m *MP) beginRequest(now Time) bool {
 		return false
 	}
 	w := m.sq.wqes.at(m.sq.started)
-	if !m.mayBegin(now, w) {
+	o, r := &m.out[requests], &m.req
+	switch r.blocked(w, m.attr.Reads, o.outstanding()) {
+	case ReasonNone:
+	case ReasonSynchronise:
+		if !m.syncDue(now, o.lastSent) {
+			return false
+		}
+	default:
 		return false
 	}
-	o, r := &m.out[requests], &m.req
-	msg := outMessage{kind: outRequest, number: m.sq.retired + uint64(m.sq.started), length: w.length, packets: 1}
-	msg.sync = w.Flags&Synchronise != 0
-	if w.Op.awaitsResponse() {
-		msg.msn = r.reads & wire.PSNMask
-		r.reads++
-		*r.awaiting.push() = awaited{msg.number, o.end}
-	} else {
-		msg.packets = packetsFor(w.length, m.attr.MTU)
-		msg.msn = r.receives & wire.PSNMask
-		if w.Op.consumesReceive() {
-			r.receives++
-		}
-	}
+	msg := r.number(w, m.sq.retired+uint64(m.sq.started), o.end, m.attr.MTU)
 	w.started, w.psn = true, o.end.psn()
 	m.sq.started++
 	o.begin(msg)
 	return true
 }
 
-// mayBegin checks what may hold a request back: fence, initiator depth and
-// the delay of a synchronise operation.
-func (m *MP) mayBegin(now Time, w *sendWQE) bool {
-	reads := m.req.awaiting.len()
-	if w.Flags&(Fence|Synchronise) != 0 && reads > 0 {
-		return false
+// number makes the message of a request, whose first packet is at, with its place
+// in the send queue and its number among those of its kind (§3.1).
+func (r *mpRequests) number(w *sendWQE, place uint64, at seq, mtu int) outMessage {
+	msg := outMessage{kind: outRequest, number: place, length: w.length, packets: 1, sync: w.Flags&Synchronise != 0}
+	if w.Op.awaitsResponse() {
+		msg.msn = r.reads & wire.PSNMask
+		r.reads++
+		*r.awaiting.push() = awaited{place, at}
+		return msg
 	}
-	if w.Op.awaitsResponse() && reads >= m.attr.Reads {
-		return false
+	msg.packets = packetsFor(w.length, mtu)
+	msg.msn = r.receives & wire.PSNMask
+	if w.Op.consumesReceive() {
+		r.receives++
 	}
-	if o := &m.out[requests]; w.Flags&Synchronise != 0 && o.outstanding() {
-		return m.syncDue(now, o.lastSent)
+	return msg
+}
+
+// blocked says what holds a request back that has not begun: fence, initiator
+// depth, or the delay of a synchronise operation.
+func (r *mpRequests) blocked(w *sendWQE, depth int, outstanding bool) Reason {
+	reads := r.awaiting.len()
+	switch {
+	case w.Flags&(Fence|Synchronise) != 0 && reads > 0:
+		return ReasonFence
+	case w.Op.awaitsResponse() && reads >= depth:
+		return ReasonInitiatorDepth
+	case w.Flags&Synchronise != 0 && outstanding:
+		return ReasonSynchronise
 	}
-	return true
+	return ReasonNone
 }
 
 // hasNew says whether there is new data that could be sent now or soon. An
@@ -123,7 +133,7 @@ func (m *MP) streamHasNew(id streamID) bool {
 		return true
 	}
 	if id == responses {
-		return m.resp.waiting.len() > 0
+		return m.recv.owed.waiting.len() > 0
 	}
 	return m.state == RTS && m.sq.pending()
 }
@@ -137,14 +147,14 @@ func (m *MP) acknowledged(now Time, id streamID, to seq) bool {
 	}
 	o.retries, o.since = 0, now
 	m.loss.advanced(id, to)
-	m.settle(now)
+	m.settle(now, Nacked)
 	if !m.opt.Selective {
 		m.count.Acknowledged += uint64(to - o.una)
 	}
 	o.una = to
 	for msg := o.finished(to); msg != nil; msg = o.finished(to) {
 		if msg.kind != outRequest {
-			m.resp.unfinished--
+			m.recv.owed.unfinished--
 		} else if w := m.sq.byNumber(msg.number); w != nil && !w.Op.awaitsResponse() {
 			w.done = true
 		}
@@ -180,21 +190,20 @@ func (m *MP) deliveredBefore(now Time) {
 	}
 }
 
-// awaitingRequest finds the READ or atomic that a response belongs to, and
-// says whether it is the oldest one.
-func (m *MP) awaitingRequest(msn uint32) (w *sendWQE, oldest bool) {
-	i := wire.PSN(msn).Sub(wire.PSN(m.req.responded & wire.PSNMask))
-	if i < 0 || i >= m.req.awaiting.len() {
+// awaited implements awaitedRequests.
+func (r *mpRequests) awaited(msn uint32) (w *sendWQE, oldest bool) {
+	i := wire.PSN(msn).Sub(wire.PSN(r.responded & wire.PSNMask))
+	if i < 0 || i >= r.awaiting.len() {
 		return nil, false
 	}
-	return m.sq.byNumber(m.req.awaiting.at(i).number), i == 0
+	return r.sq.byNumber(r.awaiting.at(i).number), i == 0
 }
 
-// awaitsResponseAt says whether s is the request of a READ or atomic that was
+// awaitsAt says whether s is the request of a READ or atomic that was
 // delivered and has no response.
-func (m *MP) awaitsResponseAt(s seq) bool {
-	for i := range m.req.awaiting.len() {
-		if m.req.awaiting.at(i).at == s {
+func (r *mpRequests) awaitsAt(s seq) bool {
+	for i := range r.awaiting.len() {
+		if r.awaiting.at(i).at == s {
 			return true
 		}
 	}

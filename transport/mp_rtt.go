@@ -37,3 +37,20 @@ func (r *rttEstimator) late() Time {
 	}
 	return r.srtt + 4*r.rttvar
 }
+
+// timeout is the retransmission timeout before it is doubled, at least least. A
+// program that asks for a shorter acknowledgement timeout, most, gets it, as long
+// as packets can make the round trip; zero: it asks for none.
+func (r *rttEstimator) timeout(least, most Time) Time {
+	rto := max(r.late(), least)
+	if most > 0 {
+		rto = min(rto, max(most, r.late()))
+	}
+	return rto
+}
+
+// early is the age, some round trips, at which a tail without an acknowledgement is
+// sent again (§3.5).
+func (r *rttEstimator) early(roundTrips float64) Time {
+	return max(Time(roundTrips*float64(r.smoothed())), r.late(), 1)
+}

@@ -40,7 +40,7 @@ func (m *MP) sendNext(now Time, id streamID, p *Packet) bool {
 		return m.mayResend(now, id, s) && m.sendAgain(now, id, s, p)
 	}
 	o := &m.out[id]
-	if !m.spanOpen(o) || id == requests && m.req.holds(o.nxt) || !o.midMessage() && !m.beginNext(now, id) {
+	if !o.spanOpen(m.gate.span) || id == requests && m.req.holds(o.nxt) || !o.midMessage() && !m.beginNext(now, id) {
 		return false
 	}
 	return m.sendNew(now, id, p)
@@ -70,7 +70,7 @@ func (m *MP) sendAgain(now Time, id streamID, s seq, p *Packet) bool {
 	m.loss.sent(id, s, path, now, true)
 	m.count.Retransmitted++
 	m.transmitted(now, id, s, path, p)
-	m.settle(now)
+	m.settle(now, Nacked)
 	return true
 }
 
@@ -89,15 +89,6 @@ func (m *MP) transmitted(now Time, id streamID, s seq, path Path, p *Packet) {
 		m.armRTO(now, id)
 	}
 	m.armEarly(now, id)
-}
-
-// spanOpen says whether the receiver can track one more new packet of a stream.
-func (m *MP) spanOpen(o *outStream) bool {
-	limit := MaxTrackingSlots
-	if m.opt.WindowedSpan {
-		limit = int(m.gate.peerSlots)
-	}
-	return int(o.nxt-o.una) < limit
 }
 
 // dataPosted wakes a sender that had an open window and nothing to send.
@@ -141,7 +132,7 @@ func (m *MP) streamHasData(id streamID) bool {
 		return false
 	}
 	_, lost := m.loss.next(id)
-	return lost || m.spanOpen(&m.out[id]) && m.streamHasNew(id)
+	return lost || m.out[id].spanOpen(m.gate.span) && m.streamHasNew(id)
 }
 
 // hasData says whether there is anything to send, now or soon.
@@ -155,16 +146,6 @@ func (m *MP) hasData() bool {
 		}
 	}
 	return false
-}
-
-// rollProbe decides once per round trip whether the next packet tries a random
-// path (§3.5).
-func (m *MP) rollProbe(now Time) {
-	if now < m.paths.probeRoll {
-		return
-	}
-	m.paths.probeRoll = now + m.rtt.smoothed()
-	m.paths.probeNew = m.cfg.Rand.Float64() < m.opt.ProbeProbability
 }
 
 // nextPath is the path of the next packet, of some bytes of payload.
@@ -189,7 +170,7 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 	p.BTH = wire.BTH{PKey: wire.DefaultPKey, DestQP: m.attr.RemoteQPN, PSN: s.psn()}
 	switch msg.kind {
 	case outReadResponse:
-		if !m.buildReadResponse(msg, offset, p) {
+		if !msg.buildReadResponse(&m.cfg, m.attr.MTU, offset, p) {
 			m.refuseResponse(msg, again)
 			return 0, false
 		}
@@ -204,7 +185,7 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 			}
 			return 0, false
 		}
-		m.buildRequest(w, msg, offset, p)
+		msg.buildRequest(w, m.attr.MTU, offset, p)
 	}
 	path := m.nextPath(now, p.Length)
 	p.Path = path
@@ -213,30 +194,24 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 	return path, true
 }
 
-// segment is where packet offset of a message begins and how long it is.
-func (m *MP) segment(length, offset uint32) (at, n uint32) {
-	mtu := uint32(m.attr.MTU)
-	at = offset * mtu
-	return at, min(mtu, length-at)
-}
-
-// buildReadResponse asks for the right to read with every packet: the key may
-// have ended since the response began.
-func (m *MP) buildReadResponse(msg *outMessage, offset uint32, p *Packet) bool {
-	at, n := m.segment(msg.length, offset)
+// buildReadResponse fills p with a packet of a READ response. It asks for the right
+// to read with every packet: the key may have ended since the response began.
+func (msg *outMessage) buildReadResponse(c *Config, mtu int, offset uint32, p *Packet) bool {
+	at, n := packetRange(msg.length, offset, mtu)
 	p.Opcode = wire.MPBit | readSegments.opcode(offset, msg.packets)
 	p.Length = int(n)
 	if n == 0 {
 		return true
 	}
-	span, ok := m.cfg.Memory.Resolve(m.cfg.PD, msg.rkey, msg.va+uint64(at), n, RemoteRead)
+	span, ok := c.Memory.Resolve(c.PD, msg.rkey, msg.va+uint64(at), n, RemoteRead)
 	if ok {
 		p.Spans = append(p.Spans, span)
 	}
 	return ok
 }
 
-func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet) {
+// buildRequest fills p with a packet of request w.
+func (msg *outMessage) buildRequest(w *sendWQE, mtu int, offset uint32, p *Packet) {
 	switch {
 	case w.Op == OpRead:
 		p.Opcode = wire.MPBit | wire.ReadRequest
@@ -250,7 +225,7 @@ func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet)
 		p.AtomicETH = wire.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey, SwapAdd: w.SwapAdd, Compare: w.Compare}
 		return
 	}
-	at, n := m.segment(w.length, offset)
+	at, n := packetRange(w.length, offset, mtu)
 	p.Length = int(n)
 	p.Spans = appendSlice(p.Spans, w.SGEs, at, n)
 	p.Solicited = offset+1 == msg.packets && w.Flags&Solicited != 0
@@ -262,4 +237,10 @@ func (m *MP) buildRequest(w *sendWQE, msg *outMessage, offset uint32, p *Packet)
 	}
 	// §3.1: every WRITE packet carries the address of its own data.
 	p.RETH = wire.RETH{VA: w.RemoteAddr + uint64(at), RKey: w.RKey, Length: w.length}
+}
+
+// packetRange is where packet offset of a message begins and how long it is.
+func packetRange(length, offset uint32, mtu int) (at, n uint32) {
+	at = offset * uint32(mtu)
+	return at, min(uint32(mtu), length-at)
 }

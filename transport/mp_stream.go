@@ -103,6 +103,18 @@ func (o *outStream) finished(to seq) *outMessage {
 	return o.messages.pop()
 }
 
+// explainsTimeout says whether the acknowledgement of packet s shows that nothing was
+// lost at the last timeout, only late. The first one after a timeout decides: if it
+// is for a transmission from before, it was.
+func (o *outStream) explainsTimeout(s seq, again bool) bool {
+	late := !again && s < o.doubtful
+	o.doubtful = 0
+	return late
+}
+
+// spanOpen says whether the receiver, which tracks so many packets, can track one more.
+func (o *outStream) spanOpen(slots uint16) bool { return o.nxt-o.una < seq(slots) }
+
 // stop forgets what was to be sent.
 func (o *outStream) stop() {
 	o.messages.clear()

@@ -107,8 +107,8 @@ func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
 		t.Errorf("the response is held back because of %v, want %v", r, ReasonFailure)
 	}
 	q.ack(mpResponse(0))
-	if q.mp.resp.unfinished != 0 || q.mp.State() != RTS {
-		t.Errorf("%d responses owed, state %v", q.mp.resp.unfinished, q.mp.State())
+	if q.mp.recv.owed.unfinished != 0 || q.mp.State() != RTS {
+		t.Errorf("%d responses owed, state %v", q.mp.recv.owed.unfinished, q.mp.State())
 	}
 }
 

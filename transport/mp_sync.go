@@ -2,15 +2,15 @@ package transport
 
 // syncDelay is §3.4: Δt = α·Δ/(cwnd/RTT), slightly more than the largest delay
 // difference among the paths in use.
-func (m *MP) syncDelay() Time {
-	return Time(m.opt.Alpha * float64(m.opt.Delta) * float64(m.rtt.smoothed()) / max(1, m.gate.control.Window()))
+func (o *MPOptions) syncDelay(rtt Time, window float64) Time {
+	return Time(o.Alpha * float64(o.Delta) * float64(rtt) / max(1, window))
 }
 
 // syncDue says whether a synchronise operation may go, the last packet before
 // it having been sent at `since`. If not, the timer is set for when it may.
 // The delay is optimistic: the receiver refuses what still comes too early.
 func (m *MP) syncDue(now, since Time) bool {
-	due := max(since+m.syncDelay(), m.req.syncHold)
+	due := max(since+m.opt.syncDelay(m.rtt.smoothed(), m.gate.control.Window()), m.req.syncHold)
 	if now >= due {
 		return true
 	}
@@ -32,8 +32,8 @@ func (m *MP) syncRefused(now Time, s seq) {
 	if now >= m.req.syncHold || m.req.syncTries == 0 {
 		m.req.syncTries = min(m.req.syncTries+1, maxSyncTries)
 	}
-	wait := max(m.syncDelay(), m.rtt.smoothed()/2)
-	m.req.syncHold = now + min(wait<<(m.req.syncTries-1), max(wait, m.rto()))
+	wait := max(m.opt.syncDelay(m.rtt.smoothed(), m.gate.control.Window()), m.rtt.smoothed()/2)
+	m.req.syncHold = now + min(wait<<(m.req.syncTries-1), max(wait, m.rtt.timeout(m.opt.MinRTO, m.attr.ackTimeout())))
 	// The receiver keeps nothing of an early operation and has one refusal for
 	// all of its packets.
 	msg := o.find(s)
@@ -43,23 +43,29 @@ func (m *MP) syncRefused(now Time, s seq) {
 // maxSyncTries bounds the doubling; the retransmission timeout ends it before.
 const maxSyncTries = 10
 
-// mayResend says whether packet s can be sent again now. Packets of a
-// synchronise operation wait while something before the operation is missing.
+// mayResend says whether packet s can be sent again now.
 func (m *MP) mayResend(now Time, id streamID, s seq) bool {
+	reason := m.resendBlocked(now, id, s)
+	if reason == ReasonSynchronise {
+		m.timers.arm(timerSync, m.req.syncHold)
+	}
+	return reason == ReasonNone
+}
+
+// resendBlocked says what holds back a packet that is to be sent again. Packets of a
+// synchronise operation wait while something before the operation is missing.
+func (m *MP) resendBlocked(now Time, id streamID, s seq) Reason {
 	o := &m.out[id]
-	if m.opt.Selective && s >= o.una+seq(m.gate.peerSlots) {
-		return false // the receiver would refuse it; snd_una comes first
+	switch {
+	case m.opt.Selective && s >= o.una+seq(m.gate.peerSlots):
+		return ReasonSpan // the receiver would refuse it; snd_una comes first
+	case id == responses:
+		return ReasonNone
+	case m.req.holds(s):
+		return ReasonRNR
 	}
-	if id == responses {
-		return true
+	if msg := o.find(s); msg.sync && o.una < msg.first && now < m.req.syncHold {
+		return ReasonSynchronise
 	}
-	if m.req.holds(s) {
-		return false
-	}
-	msg := o.find(s)
-	if !msg.sync || o.una >= msg.first || now >= m.req.syncHold {
-		return true
-	}
-	m.timers.arm(timerSync, m.req.syncHold)
-	return false
+	return ReasonNone
 }

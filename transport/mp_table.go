@@ -117,7 +117,7 @@ func (m *MP) AppendState(b []byte) []byte {
 	if !ok || m.opt.Slots > 64 {
 		return b
 	}
-	r, out, in := &paper.streams[requests], &m.out[requests], &m.in[requests]
+	r, out, in := &paper.streams[requests], &m.out[requests], &m.recv.in[requests]
 	s := MPState{
 		Window: m.gate.control.Window(), Inflate: int32(r.inflate),
 		SendUna: out.una.psn(), SendNext: out.nxt.psn(), RecvNext: in.nxt.psn(),
@@ -125,7 +125,7 @@ func (m *MP) AppendState(b []byte) []byte {
 		Retransmit: out.una.psn(), Recovery: out.una.psn(),
 		MaxPathID: uint16(m.paths.table.len() - 1), Probability: m.opt.ProbeProbability,
 		BitmapHead: uint8(in.nxt % seq(m.opt.Slots)),
-		BurstTimer: deadline24(m.timers.deadlineOf(timerBurst)), RestartTimer: deadline24(m.idleFrom()),
+		BurstTimer: deadline24(m.timers.deadlineOf(timerBurst)), RestartTimer: deadline24(idleFrom(max(out.lastSent, m.lastAck), m.rtt.smoothed())),
 		Alpha: m.opt.Alpha, SmoothedRTT: m.rtt.srtt, RTTVariation: m.rtt.rttvar, RTTMeasured: m.rtt.measured,
 	}
 	if r.active {
@@ -137,14 +137,13 @@ func (m *MP) AppendState(b []byte) []byte {
 	return s.Append(b)
 }
 
-// idleFrom is when the connection will count as idle (§3.5: three round
-// trips), or zero when it has not sent anything.
-func (m *MP) idleFrom() Time {
-	last := max(m.out[requests].lastSent, m.lastAck)
+// idleFrom is when a connection counts as idle that was last active at last (§3.5:
+// three round trips later), or zero when it never was.
+func idleFrom(last, rtt Time) Time {
 	if last == 0 {
 		return 0
 	}
-	return last + 3*m.rtt.smoothed()
+	return last + 3*rtt
 }
 
 // fields takes big-endian numbers off the front of a table.

@@ -27,7 +27,7 @@ func tableOf(m *MP) []tableRow {
 		{"inflate", "signed", 4, uint64(uint32(int32(r.inflate)))},
 		{"snd_una", "PSN", 3, psn(m.out[requests].una)},
 		{"snd_nxt", "PSN", 3, psn(m.out[requests].nxt)},
-		{"rcv_nxt", "PSN", 3, psn(m.in[requests].nxt)},
+		{"rcv_nxt", "PSN", 3, psn(m.recv.in[requests].nxt)},
 		{"snd_ooh", "PSN", 3, psn(m.out[requests].ooh)},
 		{"L", "packets", 1, 64},
 		{"snd_retx", "PSN", 3, psn(retx)},
@@ -35,7 +35,7 @@ func tableOf(m *MP) []tableRow {
 		{"MaxPathID", "paths - 1", 2, uint64(m.attr.Paths - 1)},
 		{"p", "1/200", 1, 2},
 		{"bitmap data", "2 bits a packet", 16, 0},
-		{"bitmap head", "slot", 1, psn(m.in[requests].nxt) % 64},
+		{"bitmap head", "slot", 1, psn(m.recv.in[requests].nxt) % 64},
 		{"burst_timer", "deadline, µs mod 2^24", 3, uint64(m.timers.deadlineOf(timerBurst)/Microsecond) & 0xffffff},
 		{"restart_timer", "idle from, µs mod 2^24", 3, uint64((max(m.out[requests].lastSent, m.lastAck)+3*m.rtt.srtt)/Microsecond) & 0xffffff},
 		{"alpha", "halves", 1, 2},
@@ -112,13 +112,13 @@ func TestMPStateRoundTrip(t *testing.T) {
 	if s.SendUna != m.out[requests].una.psn() || s.Slots != 64 || s.MaxPathID != 15 || s.Probability != 0.01 || s.Alpha != 1 || s.SmoothedRTT != m.rtt.srtt {
 		t.Errorf("state %+v", s)
 	}
-	head := m.in[requests].nxt
+	head := m.recv.in[requests].nxt
 	for n := range seq(64) {
 		i := (uint64(s.BitmapHead) + uint64(n)) % 64
 		word := s.Bitmap[8*(i/32):][:8]
 		v := slot(word[7-i%32/4]>>(i%4*2)) & 3
-		if v != m.in[requests].slots.at(head+n) {
-			t.Errorf("slot %d after the head is %d, want %d", n, v, m.in[requests].slots.at(head+n))
+		if v != m.recv.in[requests].slots.at(head+n) {
+			t.Errorf("slot %d after the head is %d, want %d", n, v, m.recv.in[requests].slots.at(head+n))
 		}
 	}
 	if again := s.Append(nil); string(again) != string(encoded) {

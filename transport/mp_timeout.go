@@ -32,39 +32,22 @@ const (
 	patienceWithResponses = 5
 )
 
-// rto is the retransmission timeout before it is doubled. A program that asks
-// for a shorter acknowledgement timeout gets it, as long as packets can make
-// the round trip.
-func (m *MP) rto() Time {
-	rto := max(m.rtt.late(), m.opt.MinRTO)
-	if most := m.attr.ackTimeout(); most > 0 {
-		rto = min(rto, max(most, m.rtt.late()))
-	}
-	return rto
-}
-
 // armRTO starts the retransmission timer of a stream; it doubles with each timeout in a row.
 func (m *MP) armRTO(now Time, id streamID) {
 	if id == requests && m.timers.armed(timerRNR) {
 		return // the peer asked for silence
 	}
-	o, rto := &m.out[id], m.rto()
+	o, rto := &m.out[id], m.rtt.timeout(m.opt.MinRTO, m.attr.ackTimeout())
 	longest := longestRTO
 	if t := m.attr.ackTimeout(); t > 0 {
 		longest = min(longest, t)
 	}
 	at := now + max(rto, min(rto<<min(o.retries, 10), longest))
 	if m.attr.Timeout != 0 && o.retries >= uint16(m.attr.RetryCount) {
-		at = min(at, max(now+1, o.since+m.patience()))
+		at = min(at, max(now+1, o.since+m.attr.patience()))
 	}
 	m.timers.arm(timerRTO.of(id), at)
 }
-
-// patience is how long packets may go unacknowledged before the connection
-// fails. It is what the same attributes mean in RC: a timeout for the packet
-// and one for each retry. How often a packet is sent within that time is
-// another matter, which the round trip decides.
-func (m *MP) patience() Time { return m.attr.ackTimeout() * Time(m.attr.RetryCount+1) }
 
 // progress restarts the timers of a stream after news, or stops them when
 // nothing is outstanding.
@@ -93,11 +76,7 @@ func (m *MP) armEarly(now Time, id streamID) {
 	if m.timers.armed(timer) || o.early >= maxEarly || !o.outstanding() {
 		return
 	}
-	m.timers.arm(timer, now+m.earlyAge()<<o.early)
-}
-
-func (m *MP) earlyAge() Time {
-	return max(Time(m.opt.EarlyRetransmit*float64(m.rtt.smoothed())), m.rtt.late(), 1)
+	m.timers.arm(timer, now+m.rtt.early(m.opt.EarlyRetransmit)<<o.early)
 }
 
 // sendEarly sends the oldest unacknowledged packet of a stream again as if it
@@ -111,7 +90,7 @@ func (m *MP) sendEarly(now Time, id streamID, p *Packet) bool {
 	if !ok || !m.mayResend(now, id, s) {
 		return false
 	}
-	if due := sentAt + m.earlyAge()<<o.early; now < due {
+	if due := sentAt + m.rtt.early(m.opt.EarlyRetransmit)<<o.early; now < due {
 		m.timers.arm(timerEarly.of(id), due)
 		return false
 	}
@@ -140,7 +119,9 @@ func (m *MP) replaceOverdue(now Time, id streamID, p *Packet) bool {
 // HandleTimeout runs the timers that are due.
 func (m *MP) HandleTimeout(now Time) {
 	if m.timers.expired(timerRNR, now) {
-		m.resumeAfterRNR(now)
+		m.out[requests].since = now
+		m.releaseAll()
+		m.armRTO(now, requests)
 	}
 	if m.timers.expired(timerBurst, now) {
 		m.releaseAll()
@@ -174,7 +155,7 @@ func (m *MP) timedOut(now Time, id streamID) {
 	if id == responses {
 		if m.resp.doubted && m.end.phase == phaseOpen && o.retries >= patienceWithResponses {
 			// The peer had it not, and has ended; or it cannot be reached.
-			m.endWith(wire.NakRemoteAccess, o.find(o.una).request)
+			m.end.refuse(wire.NakRemoteAccess, o.find(o.una).request)
 		}
 		if m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {
 			m.endNow()
@@ -184,7 +165,7 @@ func (m *MP) timedOut(now Time, id streamID) {
 	}
 	m.count.LocalAckTimeoutErr++
 	m.traceTimeout(now, o.una.psn(), m.loss.inFlight())
-	if m.attr.Timeout != 0 && o.retries >= uint16(m.attr.RetryCount) && now-o.since >= m.patience() {
+	if m.attr.Timeout != 0 && o.retries >= uint16(m.attr.RetryCount) && now-o.since >= m.attr.patience() {
 		m.fail(RetryExcErr)
 		return
 	}
@@ -192,7 +173,7 @@ func (m *MP) timedOut(now Time, id streamID) {
 	o.early = 0
 	m.paths.blameSilence(m.opt.Selective)
 	m.loss.timedOut(id)
-	m.settleBy(now, TimedOut)
+	m.settle(now, TimedOut)
 	m.gate.control.OnTimeout()
 	o.doubtful = o.nxt
 	for p := range Path(m.paths.table.len()) {
@@ -229,10 +210,4 @@ func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 		m.timers.disarm(timerEarly.of(requests))
 	}
 	m.loss.refused(requests, o.una, o.nxt)
-}
-
-func (m *MP) resumeAfterRNR(now Time) {
-	m.out[requests].since = now
-	m.releaseAll()
-	m.armRTO(now, requests)
 }
