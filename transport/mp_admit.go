@@ -9,6 +9,9 @@ import "github.com/braid-rdma/braid/wire"
 func (r *mpReceiver) admit(s seq, p *Packet) arrival {
 	op := p.Opcode.Base()
 	if !wellFormed(op, p, r.mtu) {
+		if op.IsReadResponse() || op == wire.AtomicAcknowledge {
+			return r.denyMalformedResponse(s)
+		}
 		return r.denyMalformed(s)
 	}
 	p.Spans = p.Spans[:0]
@@ -52,6 +55,16 @@ func (r *mpReceiver) deny(s seq, y wire.Syndrome) arrival {
 func (r *mpReceiver) denyMalformed(s seq) arrival {
 	r.count.Malformed++
 	return r.deny(s, wire.NakInvalidRequest)
+}
+
+// denyMalformedResponse fails the request at the head of the responses. Each stream
+// has numbers of its own, so that of a response says nothing about requests.
+func (r *mpReceiver) denyMalformedResponse(s seq) arrival {
+	r.count.Malformed++
+	if s != r.in[responses].nxt {
+		return arrival{}
+	}
+	return arrival{fate: arrivalFailed, status: BadRespErr}
 }
 
 // denyReceive is deny where the receive that the message would consume fails too.

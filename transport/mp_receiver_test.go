@@ -269,6 +269,11 @@ func TestReceiverTakesResponses(t *testing.T) {
 	if a := r.wantFate("too long", r.packet(0, wire.ReadResponseOnly, 101), arrivalFailed, 0); a.status != BadRespErr {
 		t.Errorf("status %v, want %v", a.status, BadRespErr)
 	}
+	long := r.packet(0, wire.ReadResponseOnly, receiverMTU+1)
+	if a := r.wantFate("longer than a packet may be", long, arrivalFailed, 0); a.status != BadRespErr {
+		t.Errorf("status %v, want %v", a.status, BadRespErr)
+	}
+	r.wantFate("the same ahead of its turn", r.packet(1, wire.ReadResponseOnly, receiverMTU+1), arrivalDropped, 0)
 	spans[0].Region.Invalid = true
 	if a := r.wantFate("its memory is gone", r.packet(0, wire.ReadResponseOnly, 100), arrivalFailed, 0); a.status != LocProtErr {
 		t.Errorf("status %v, want %v", a.status, LocProtErr)
