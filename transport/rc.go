@@ -140,7 +140,7 @@ func (q *RC) PollTransmit(now Time, p *Packet) bool {
 		}
 		return false
 	}
-	p.Path = 0
+	p.Path = Path(max(q.cfg.RC.Path-1, 0))
 	retransmitted := q.count.Retransmitted
 	if !q.selectPacket(now, p) {
 		if q.tracing.on {
@@ -182,6 +182,11 @@ func (q *RC) selectPacket(now Time, p *Packet) bool {
 
 // SetWindow has no meaning for RC: its headers have no place for it.
 func (q *RC) SetWindow(int) {}
+
+// FixedPath is the path that RCOptions names; ok is false if the engine chooses.
+func (q *RC) FixedPath() (path Path, ok bool) {
+	return Path(max(q.cfg.RC.Path-1, 0)), q.cfg.RC.Path > 0
+}
 
 // Paths returns nil: an RC queue pair has a single path.
 func (q *RC) Paths() []PathCounters { return nil }

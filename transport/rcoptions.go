@@ -19,6 +19,10 @@ type RCOptions struct {
 	// Overhead is what the network adds to each packet, in bytes (UDP, IP and
 	// link headers), where the rate is meant to include it.
 	Overhead int
+	// Path is the virtual path of all packets, counted from 1: queue pairs with
+	// different ones leave by different source ports, as far as the engine has them.
+	// 0: the engine chooses.
+	Path int
 }
 
 // Recovery is a way to recover from a loss on an RC connection.
@@ -50,6 +54,8 @@ func (o *RCOptions) check() error {
 		return fmt.Errorf("%w: interval of congestion notices %d", ErrAttr, o.CNPInterval)
 	case o.Overhead < 0 || o.Overhead > maxOverhead:
 		return fmt.Errorf("%w: overhead of %d bytes", ErrAttr, o.Overhead)
+	case o.Path < 0 || o.Path > MaxPaths:
+		return fmt.Errorf("%w: path %d", ErrAttr, o.Path)
 	}
 	return nil
 }

@@ -135,8 +135,19 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
 	_, mp := qp.(transport.MultiPath)
-	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: int(n) % e.cfg.Paths}
+	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: e.pathOf(qp)}
 	return nil
+}
+
+// pathOf is the path of a queue pair that has only one: that which it asks for, or
+// one by its number.
+func (e *engine) pathOf(qp transport.QP) int {
+	if rc, ok := qp.(*transport.RC); ok {
+		if path, fixed := rc.FixedPath(); fixed {
+			return int(path) % e.cfg.Paths
+		}
+	}
+	return int(qp.Number()) % e.cfg.Paths
 }
 
 // errFamily is wrapped when a peer's address cannot be reached from the device's.

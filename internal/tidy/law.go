@@ -33,7 +33,7 @@ type roomLaw struct {
 
 // libraryRooms are the rooms that programs and tools may build on.
 var libraryRooms = []string{
-	"wire", "transport", "verbs", "udp", "sim", "cm", "cm/mad", "internal",
+	"wire", "transport", "verbs", "udp", "sim", "cm", "cm/mad", "bundle", "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -99,6 +99,11 @@ var law = map[string]roomLaw{
 	// wire and transport, and for the same reason.
 	"cm/mad":     pureLaw("wire"),
 	"cm/machine": pureLaw("cm/mad", "wire"),
+
+	// Many queue pairs as one connection. What goes where is decided by a state
+	// machine that knows neither verbs nor time.
+	"bundle":         {rooms: []string{"cm", "verbs", "internal", "bundle/machine"}},
+	"bundle/machine": pureLaw(),
 
 	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
 	"experiments": {rooms: libraryRooms},
