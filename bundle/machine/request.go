@@ -1,0 +1,89 @@
+package machine
+
+// request is a logical request and what is known of its pieces.
+type request struct {
+	number   Number
+	op       Op
+	length   int
+	cut      int // bytes that have been made pieces
+	started  bool
+	open     int // pieces that are not done
+	err      error
+	finished bool
+
+	// SEND only.
+	receive Number // of the peer, that it fills
+	target  *Target
+	barrier Number // WRITEs and READs before it are done before the peer is told
+	told    bool   // the message that ends it is queued or under way
+}
+
+// piece is a sub-request, from being cut until it is done.
+type piece struct {
+	kind     WorkKind
+	request  *request // nil: an announcement
+	receive  Number   // of an announcement
+	header   Header
+	offset   int
+	length   int
+	attempts int
+}
+
+func (r *request) bytes(err error) int {
+	if err != nil {
+		return 0
+	}
+	return r.length
+}
+
+// uncut says whether there are bytes to be made pieces. A request of no bytes has
+// one piece of length zero, so that its completion still means a round trip.
+func (r *request) uncut() bool {
+	return r.err == nil && (r.cut < r.length || !r.started && r.length == 0)
+}
+
+// cutPiece makes the next piece, of at most limit bytes (Virtuoso §3.3: the memory
+// is divided into blocks).
+func (r *request) cutPiece(limit int) *piece {
+	n := min(r.length-r.cut, limit)
+	p := &piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
+	if r.op == Read {
+		p.kind = ReadChunk
+	}
+	r.cut += n
+	r.open++
+	r.started = true
+	return p
+}
+
+// pieceDone notes that a piece needs nothing more.
+func (m *Machine) pieceDone(p *piece) {
+	r := p.request
+	if r == nil {
+		return
+	}
+	r.open--
+	m.advance(r, p.kind == Message)
+}
+
+// advance takes a request to its next step when it has no open piece.
+func (m *Machine) advance(r *request, message bool) {
+	if r.open > 0 || r.finished || r.uncut() && !message {
+		return
+	}
+	switch {
+	case r.op != Send || message:
+		r.finished = true
+		m.releaseHeld()
+		m.complete()
+	case !r.told:
+		m.tell(r)
+	}
+}
+
+// failRequest ends a request with an error. What is under way is waited for.
+func (m *Machine) failRequest(r *request, err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}

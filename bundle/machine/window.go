@@ -1,0 +1,70 @@
+package machine
+
+// WindowConfig sets the congestion avoidance of Virtuoso §3.5. Zero stands for the
+// default.
+type WindowConfig struct {
+	First int // bytes of the first chunk; default 32 KiB
+	Step  int // bytes that a chunk grows by once the network has lost one; default 32 KiB
+	Max   int // default 32 MiB; table 2 found 19 MB on nine paths
+}
+
+// Window is how large a chunk may be on a lane of a lossy network. Virtuoso §3.5: it
+// doubles until a work request fails with IBV_WC_RETRY_EXC_ERR, falls back to the
+// value before, and grows linearly from there.
+type Window struct {
+	cfg     WindowConfig
+	size    int
+	good    int // the largest that passed
+	linear  bool
+	ceiling int // what failed last; 0: nothing has
+	since   int // successes below the ceiling
+}
+
+// forgetCeiling is how many chunks pass before a size is tried again that once
+// failed: a failure costs a queue pair.
+const forgetCeiling = 1024
+
+// NewWindow makes a window that has seen nothing.
+func NewWindow(cfg WindowConfig) *Window {
+	if cfg.First <= 0 {
+		cfg.First = 32 << 10
+	}
+	if cfg.Step <= 0 {
+		cfg.Step = 32 << 10
+	}
+	if cfg.Max < cfg.First {
+		cfg.Max = max(32<<20, cfg.First)
+	}
+	return &Window{cfg: cfg, size: cfg.First, good: cfg.First}
+}
+
+// Size is the largest chunk to post now.
+func (w *Window) Size() int { return w.size }
+
+// Succeeded tells that a chunk has passed. One that is not full says nothing.
+func (w *Window) Succeeded(bytes int) {
+	if bytes < w.size {
+		return
+	}
+	w.good = w.size
+	grown := w.size * 2
+	if w.linear {
+		grown = w.size + w.cfg.Step
+	}
+	if w.ceiling > 0 && grown >= w.ceiling {
+		if w.since++; w.since < forgetCeiling {
+			return
+		}
+		w.since, w.ceiling = 0, 0
+	}
+	w.size = min(grown, w.cfg.Max)
+}
+
+// Lost tells that the network has lost a chunk for good.
+func (w *Window) Lost() {
+	w.linear, w.ceiling, w.since = true, w.size, 0
+	if w.size <= w.good { // what used to pass does not any more
+		w.good = max(w.size/2, 1024)
+	}
+	w.size = w.good
+}
