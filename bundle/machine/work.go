@@ -42,7 +42,7 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 		return Work{}, false
 	}
 	if i := m.messageLane(); i >= 0 {
-		if p, ok := m.messages.pop(); ok {
+		if p, ok := m.nextMessage(); ok {
 			m.lanes[i].messages++
 			return m.fly(now, p, i), true
 		}
@@ -78,6 +78,20 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 			return Work{}, false
 		}
 		return m.flyData(now, r.cutPiece(m.chunkOf(i)), i), true
+	}
+}
+
+// nextMessage is the next message that is still worth sending: the announcement of a
+// receive that is done has arrived, and is not repeated.
+func (m *Machine) nextMessage() (*piece, bool) {
+	for {
+		p, ok := m.messages.pop()
+		if !ok || p.request != nil {
+			return p, ok
+		}
+		if r, _ := m.receives.find(p.receive); r != nil && !r.done {
+			return p, true
+		}
 	}
 }
 

@@ -159,6 +159,9 @@ func (w *world) poll(i int) (busy bool) {
 		op := &worldOp{w: work}
 		switch q := e.requests[work.Request]; {
 		case work.Kind == Message && work.Header.Kind == HeaderAnnounce:
+			if int(work.Request) < e.arrived {
+				w.failf("receive %d is announced after it is done", work.Request)
+			}
 			op.w.Header.Target = Target{Addr: uint64(work.Request), Length: uint64(len(e.receives[work.Request]))}
 		case work.Kind == ReadChunk:
 		default:

@@ -1,0 +1,238 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/braid-rdma/braid/bundle/machine"
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// lane is one of the queue pairs, through its replacements. All is under the
+// connection's lock but index.
+type lane struct {
+	index       int
+	qp          *verbs.QP // nil: it is down
+	outstanding int       // work requests and receives that have not completed
+	closed      bool      // the queue pair is; what it had may still be in the completion queue
+	down        chan struct{}
+	probed      chan error
+	generation  uint32 // the next that a peer may come with
+	accepting   bool
+}
+
+// options of the queue pair of a lane. Each generation takes another path, where the
+// device has more of them than the connection has queue pairs: the path may be what
+// broke the last.
+func (c *Conn) options(l *lane, generation uint32) verbs.QPOptions {
+	o := c.cfg.QP
+	o.SendCQ, o.RecvCQ, o.SRQ = c.cq, c.cq, nil
+	o.SendDepth, o.RecvDepth, o.MaxInline = c.sendDepth(), recvDepth, messageLen
+	o.SignalAll = false
+	paths := uint64(max(c.manager.Device().Query().Paths, 1))
+	o.RC.Path = int((uint64(l.index)+uint64(generation)*uint64(len(c.lanes)))%paths) + 1
+	return o
+}
+
+// connectOptions are those of a lane's connection; data goes to the peer.
+func (c *Conn) connectOptions(l *lane, generation uint32, data []byte) cm.Options {
+	return cm.Options{
+		PD: c.cfg.PD, QP: c.options(l, generation), PrivateData: data,
+		Prepare: func(q *verbs.QP) error { return c.adopt(l, q) },
+	}
+}
+
+// adopt gives a lane its queue pair, and that its receives.
+func (c *Conn) adopt(l *lane, q *verbs.QP) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	l.qp, l.outstanding, l.closed = q, 0, false
+	l.down, l.probed = make(chan struct{}), make(chan error, 1)
+	c.byQPN[q.Number()] = l
+	for i := range recvDepth {
+		c.postBox(l, l.index*recvDepth+i)
+	}
+	return nil
+}
+
+// current is the queue pair of a lane, or nil.
+func (c *Conn) current(l *lane) *verbs.QP {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return l.qp
+}
+
+// closeLane ends the queue pair of a lane, if it is still q, and waits until all it had
+// is handled.
+func (c *Conn) closeLane(l *lane, q *verbs.QP) {
+	c.mu.Lock()
+	same, down := l.qp == q, l.down
+	c.mu.Unlock()
+	if q == nil || !same {
+		return
+	}
+	q.Close()
+	c.mu.Lock()
+	if l.qp == q {
+		l.closed = true
+		c.checkDown(l)
+		c.settle()
+	}
+	c.mu.Unlock()
+	select {
+	case <-down:
+	case <-c.ctx.Done():
+	}
+}
+
+// checkDown tells the machine that a lane is down once its queue pair is closed and
+// each completion of it is handled; the lock is held.
+func (c *Conn) checkDown(l *lane) {
+	if !l.closed || l.outstanding > 0 || l.qp == nil {
+		return
+	}
+	delete(c.byQPN, l.qp.Number())
+	l.qp = nil
+	c.machine.HandleDown(l.index)
+	close(l.down)
+}
+
+// fenced tells the machine that both ends of a lane's last queue pair are gone.
+func (c *Conn) fenced(l *lane) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.machine.HandleFenced(l.index)
+	c.settle()
+}
+
+// up lets a lane be used.
+func (c *Conn) up(l *lane, generation uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil || l.qp == nil {
+		return
+	}
+	if generation > 0 {
+		c.repairs++
+	}
+	c.machine.HandleUp(l.index)
+	c.settle()
+}
+
+// probe tries a queue pair with a WRITE of no bytes: the connection manager's messages
+// take all paths, so a queue pair may be connected whose own path is dead.
+func (c *Conn) probe(l *lane, ended <-chan struct{}) error {
+	c.mu.Lock()
+	q, probed := l.qp, l.probed
+	if q == nil {
+		c.mu.Unlock()
+		return cm.ErrPeerClosed
+	}
+	err := q.PostSend(&verbs.SendWR{ID: probeTag, Op: verbs.OpWrite, Flags: verbs.Signaled})
+	if err == nil {
+		l.outstanding++
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case err = <-probed:
+		return err
+	case <-ended:
+		return cm.ErrPeerClosed
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+}
+
+// unknownWord is the refusal of a listener that does not have the connection.
+const unknownWord = "bundle: unknown"
+
+// tend keeps a lane of the dialing side connected. Attempts are reported to first
+// until one succeeds.
+func (c *Conn) tend(l *lane, first chan<- error) {
+	reachable, pause := time.Now(), repairPause
+	for generation := uint32(0); c.ctx.Err() == nil; generation++ {
+		h := hello{index: l.index, count: len(c.lanes), id: c.id, generation: generation}
+		conn, err := c.manager.Dial(c.ctx, c.address, c.connectOptions(l, generation, h.encode()))
+		if err == nil {
+			reachable = time.Now()
+			c.setRemote(conn.RemoteAddr())
+			c.fenced(l)
+			if err = c.probe(l, conn.Done()); err == nil {
+				pause = repairPause
+				c.up(l, generation)
+			}
+		}
+		if first != nil {
+			first <- err
+			first = nil
+		}
+		if err == nil {
+			select {
+			case <-conn.Done():
+			case <-c.ctx.Done():
+			}
+		}
+		// The next request tells the peer that this end is closed.
+		c.closeLane(l, c.current(l))
+		if conn != nil {
+			c.tasks.Go(func() { conn.Close() })
+		}
+		c.judge(err, reachable)
+		c.sleep(pause)
+		pause = min(2*pause, maxRepairPause)
+	}
+}
+
+// judge ends the connection if a failed attempt shows that the peer is gone.
+func (c *Conn) judge(err error, reachable time.Time) {
+	var rejected *cm.RejectError
+	switch {
+	case errors.As(err, &rejected) && string(rejected.PrivateData) == unknownWord, errors.Is(err, cm.ErrRefused):
+		c.fail(ErrPeerClosed)
+	case errors.Is(err, cm.ErrClosed) && c.ctx.Err() == nil:
+		c.fail(err) // the manager or the device is closed
+	case err != nil && time.Since(reachable) > repairTimeout:
+		c.fail(ErrPeerLost)
+	}
+}
+
+func (c *Conn) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ctx.Done():
+	}
+}
+
+// sayBye tells the peer that the connection ends, as far as it can be told.
+func (c *Conn) sayBye() {
+	c.mu.Lock()
+	posted := 0
+	h := machine.Header{Kind: machine.HeaderBye}
+	for i, v := range c.machine.Views() {
+		if l := c.lanes[i]; c.err == nil && v.Up && l.qp != nil &&
+			l.qp.PostSend(&verbs.SendWR{ID: byeTag, Op: verbs.OpSend, Flags: verbs.Signaled, Inline: h.Append(nil)}) == nil {
+			l.outstanding++
+			posted++
+		}
+	}
+	c.mu.Unlock()
+	if posted == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, byeTimeout)
+	defer cancel()
+	select {
+	case <-c.byeSent:
+	case <-ctx.Done():
+	}
+}

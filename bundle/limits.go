@@ -1,0 +1,41 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/braid-rdma/braid/bundle/machine"
+)
+
+// Everything has a limit; these are the ones of a bundle, with reasons.
+const (
+	// defaultQueuePairs and defaultChunk are what Data Partition §IV found: 2 to 5
+	// queue pairs, and no gain from chunks below 32 KiB.
+	defaultQueuePairs = 4
+	defaultChunk      = 32 << 10
+	// defaultDepth is how many chunks a queue pair may have; balancers mostly want fewer.
+	defaultDepth = 16
+	// defaultRequests is how many requests, and how many receives, may be outstanding
+	// or not polled. It is below machine.MaxAnnounced, which the peer holds us to.
+	defaultRequests = 1024
+	// recvDepth is the receives of a queue pair for the peer's messages: four times
+	// what it may have outstanding, so that it meets no empty queue.
+	recvDepth = 4 * machine.ControlDepth
+	// messageLen is the longest message: what a work request carries inline.
+	messageLen = 1024
+	eager      = messageLen - machine.HeaderLen
+
+	// assembleTimeout bounds the time in which all queue pairs of a connection must
+	// have come, and maxAssembling the connections that wait for some: each holds a
+	// completion queue.
+	assembleTimeout = 10 * time.Second
+	maxAssembling   = 32
+	// repairTimeout is how long a connection may be without the replacement of a
+	// queue pair. The connection manager repeats itself over all paths, so a peer
+	// that cannot be reached for so long is gone.
+	repairTimeout = 30 * time.Second
+	// repairPause is the first pause between two attempts; it doubles up to maxRepairPause.
+	repairPause    = 20 * time.Millisecond
+	maxRepairPause = 2 * time.Second
+	// byeTimeout bounds the time that Close spends on telling the peer.
+	byeTimeout = time.Second
+)

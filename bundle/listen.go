@@ -1,0 +1,266 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/braid-rdma/braid/bundle/machine"
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/broadcast"
+)
+
+// Listener puts the queue pairs that peers ask for together to connections. It stays
+// at work for the repair of its connections until the last of them has ended.
+type Listener struct {
+	manager *cm.Manager
+	cm      *cm.Listener
+	cfg     Config
+	news    broadcast.Broadcast
+	ctx     context.Context
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+
+	mu     sync.Mutex
+	conns  map[uint64]*assembly
+	ready  []*Conn
+	closed bool
+}
+
+// assembly is a connection and how many of its queue pairs have come.
+type assembly struct {
+	conn  *Conn
+	came  map[int]bool
+	whole bool
+	timer *time.Timer
+}
+
+// Listen listens on a port of the manager's device; port 0 takes a free one.
+func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
+	cfg, err := cfg.withDefaults(manager)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := manager.Listen(port)
+	if err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	l := &Listener{manager: manager, cm: inner, cfg: cfg, conns: make(map[uint64]*assembly)}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.tasks.Go(l.serve)
+	return l, nil
+}
+
+// Addr is the address listened on.
+func (l *Listener) Addr() netip.AddrPort { return l.cm.Addr() }
+
+// Accept waits for a connection all of whose queue pairs have come.
+func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
+	for {
+		news := l.news.Next()
+		l.mu.Lock()
+		if len(l.ready) > 0 {
+			c := l.ready[0]
+			l.ready = l.ready[1:]
+			l.mu.Unlock()
+			return c, nil
+		}
+		closed := l.closed
+		l.mu.Unlock()
+		if closed {
+			return nil, fmt.Errorf("bundle: listener: %w", ErrClosed)
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close stops accepting. Connections that Accept has returned live on, and are
+// repaired; the others end.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	var drop []*Conn
+	for _, a := range l.conns {
+		if !a.whole {
+			drop = append(drop, a.conn)
+		}
+	}
+	drop = append(drop, l.ready...)
+	l.ready = nil
+	l.mu.Unlock()
+	l.news.Announce()
+	for _, c := range drop {
+		c.Close()
+	}
+	l.endIfUnused()
+	return nil
+}
+
+// endIfUnused gives the port back when nobody needs it.
+func (l *Listener) endIfUnused() {
+	l.mu.Lock()
+	unused := l.closed && len(l.conns) == 0
+	l.mu.Unlock()
+	if unused {
+		l.cancel()
+		l.cm.Close()
+	}
+}
+
+// serve takes the requests of peers.
+func (l *Listener) serve() {
+	for {
+		r, err := l.cm.Next(l.ctx)
+		if err != nil {
+			return
+		}
+		l.tasks.Go(func() { l.request(r) })
+	}
+}
+
+// request takes one peer's request for one queue pair.
+func (l *Listener) request(r *cm.Request) {
+	h, err := parseHello(r.PrivateData(), machine.MaxLanes)
+	if err != nil {
+		_ = r.Reject([]byte(err.Error()))
+		return
+	}
+	c := l.find(&h, r.RemoteAddr().Addr())
+	if c == nil {
+		_ = r.Reject([]byte(unknownWord))
+		return
+	}
+	if !c.startTask(func() { l.connectLane(c, r, &h) }) {
+		_ = r.Reject([]byte(unknownWord))
+	}
+}
+
+// connectLane accepts a queue pair and watches it.
+func (l *Listener) connectLane(c *Conn, r *cm.Request, h *hello) {
+	if conn := c.acceptLane(r, h); conn != nil {
+		l.arrived(h)
+		c.watch(c.lanes[h.index], conn, h.generation)
+	}
+}
+
+// find returns the connection of a request: an old one, whose peer is at the same
+// address, or a new one.
+func (l *Listener) find(h *hello, peer netip.Addr) *Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.conns[h.id]; a != nil {
+		if len(a.conn.lanes) != h.count || a.conn.RemoteAddr().Addr() != peer {
+			return nil
+		}
+		return a.conn
+	}
+	if l.closed || h.generation > 0 || !l.assembling(maxAssembling) {
+		return nil
+	}
+	cfg := l.cfg
+	cfg.QueuePairs = h.count
+	c, err := newConn(l.manager, cfg, h.id)
+	if err != nil {
+		return nil
+	}
+	c.setRemote(netip.AddrPortFrom(peer, 0))
+	c.onEnd = func() { l.forget(h.id) }
+	a := &assembly{conn: c, came: make(map[int]bool)}
+	a.timer = time.AfterFunc(assembleTimeout, func() { c.fail(fmt.Errorf("%w: queue pairs are missing", ErrPeerLost)) })
+	l.conns[h.id] = a
+	return c
+}
+
+// assembling says whether fewer than limit connections wait for queue pairs; the lock
+// is held.
+func (l *Listener) assembling(limit int) bool {
+	n := 0
+	for _, a := range l.conns {
+		if !a.whole {
+			n++
+		}
+	}
+	return n < limit
+}
+
+// arrived notes that a queue pair has come up.
+func (l *Listener) arrived(h *hello) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.conns[h.id]
+	if a == nil || a.whole {
+		return
+	}
+	a.came[h.index] = true
+	if len(a.came) < h.count {
+		return
+	}
+	a.timer.Stop()
+	a.whole = true
+	l.ready = append(l.ready, a.conn)
+	l.news.Announce()
+}
+
+// forget drops a connection that has ended.
+func (l *Listener) forget(id uint64) {
+	l.mu.Lock()
+	if a := l.conns[id]; a != nil {
+		a.timer.Stop()
+	}
+	delete(l.conns, id)
+	l.mu.Unlock()
+	l.endIfUnused()
+}
+
+// acceptLane connects a lane to the peer's new queue pair; nil: it could not. The peer
+// has closed the last one before it asked; when this end has done the same, the lane
+// is fenced.
+func (c *Conn) acceptLane(r *cm.Request, h *hello) *cm.Conn {
+	l := c.lanes[h.index]
+	c.mu.Lock()
+	if c.err != nil || h.generation < l.generation || l.accepting {
+		c.mu.Unlock()
+		_ = r.Reject([]byte("bundle: not now"))
+		return nil
+	}
+	l.generation, l.accepting = h.generation+1, true
+	c.mu.Unlock()
+	c.closeLane(l, c.current(l))
+	c.fenced(l)
+	ctx, cancel := context.WithTimeout(c.ctx, assembleTimeout)
+	defer cancel()
+	conn, err := r.Accept(ctx, c.connectOptions(l, h.generation, nil))
+	if err != nil {
+		c.closeLane(l, c.current(l))
+	} else {
+		c.up(l, h.generation)
+	}
+	c.mu.Lock()
+	l.accepting = false
+	c.mu.Unlock()
+	return conn
+}
+
+// watch waits for the end of a lane's connection, and then for its replacement, for
+// which the dialing side has to ask.
+func (c *Conn) watch(l *lane, conn *cm.Conn, generation uint32) {
+	select {
+	case <-conn.Done():
+	case <-c.ctx.Done():
+	}
+	c.closeLane(l, conn.QP())
+	conn.Close()
+	c.sleep(repairTimeout)
+	c.mu.Lock()
+	missing := l.generation == generation+1 && c.err == nil
+	c.mu.Unlock()
+	if missing {
+		c.fail(ErrPeerLost)
+	}
+}

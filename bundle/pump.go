@@ -1,0 +1,223 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/braid-rdma/braid/bundle/machine"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// probeTag is the work request by which a new queue pair is tried before it is used.
+const probeTag = 1 << 40
+
+// byeTag is the work request of the last message.
+const byeTag = probeTag + 1
+
+// pump takes the completions of the shared queue to the machine.
+func (c *Conn) pump() {
+	var out [64]verbs.Completion
+	for {
+		n, err := c.cq.Wait(c.ctx, out[:])
+		if err != nil {
+			if c.ctx.Err() == nil { // the device has ended
+				c.tasks.Go(func() { c.fail(fmt.Errorf("bundle: %w", err)) })
+			}
+			return
+		}
+		c.mu.Lock()
+		fault := c.handle(out[:n])
+		c.settle()
+		c.mu.Unlock()
+		if fault != nil {
+			// Not in this goroutine, which Close waits for.
+			c.tasks.Go(func() { c.fail(fault) })
+			return
+		}
+	}
+}
+
+// drain handles what is in the completion queue; the lock is held.
+func (c *Conn) drain() {
+	var out [64]verbs.Completion
+	for {
+		n, err := c.cq.Poll(out[:])
+		if n == 0 || err != nil {
+			return
+		}
+		_ = c.handle(out[:n]) // the connection ends anyway
+	}
+}
+
+// handle takes completions; the lock is held. An error ends the connection.
+func (c *Conn) handle(completions []verbs.Completion) error {
+	for i := range completions {
+		x := &completions[i]
+		l := c.byQPN[x.QPN]
+		if l == nil {
+			continue
+		}
+		l.outstanding--
+		var err error
+		switch {
+		case x.Op >= verbs.OpRecv:
+			err = c.handleReceive(l, x)
+		case x.WRID == probeTag:
+			l.probed <- x.Err()
+		case x.WRID == byeTag:
+			c.byeSent <- struct{}{}
+		default:
+			outcome := outcomeOf(x)
+			c.machine.HandleDone(c.now(), machine.Tag(x.WRID), outcome, x.Err())
+		}
+		if err != nil {
+			return err
+		}
+		c.checkDown(l)
+	}
+	return nil
+}
+
+// handleReceive takes a message of the peer and posts its receive again.
+func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
+	if x.Err() != nil {
+		return nil // the queue pair has ended
+	}
+	box := int(x.WRID)
+	b := c.boxes.Bytes()[box*messageLen:][:x.Bytes]
+	h, rest, err := machine.ParseHeader(b)
+	if err != nil {
+		return err
+	}
+	if h.Kind == machine.HeaderBye {
+		return fmt.Errorf("bundle: %w", ErrPeerClosed)
+	}
+	receive := c.receives[h.Number]
+	place, err := c.machine.HandleHeader(&h)
+	if err != nil {
+		return err
+	}
+	if place {
+		copy(receive.Local.MR.Bytes()[receive.Local.Offset:][:receive.Local.Length], rest)
+	}
+	c.postBox(l, box)
+	return nil
+}
+
+// postBox posts a receive for a message; the lock is held.
+func (c *Conn) postBox(l *lane, box int) {
+	err := l.qp.PostRecv(&verbs.RecvWR{ID: uint64(box), SGEs: []verbs.SGE{c.boxes.SGE(box*messageLen, messageLen)}})
+	if err == nil { // else it is closed
+		l.outstanding++
+	}
+}
+
+// outcomeOf tells what is the request's own fault from what is the path's.
+func outcomeOf(x *verbs.Completion) machine.Outcome {
+	err := x.Err()
+	if err == nil {
+		return machine.OK
+	}
+	if errors.Is(err, verbs.ErrRetryExceeded) {
+		return machine.RetryExceeded
+	}
+	for _, own := range []error{
+		verbs.ErrLocalLength, verbs.ErrLocalOperation, verbs.ErrLocalProtection, verbs.ErrLocalAccessFailed,
+		verbs.ErrRemoteInvalid, verbs.ErrRemoteAccess, verbs.ErrRemoteOperation,
+	} {
+		if errors.Is(err, own) {
+			return machine.Refused
+		}
+	}
+	return machine.PathLost
+}
+
+// settle posts what the machine has to post, and hands out what is done; the lock is
+// held.
+func (c *Conn) settle() {
+	for {
+		w, ok := c.machine.PollWork(c.now())
+		if !ok {
+			break
+		}
+		c.postWork(&w)
+	}
+	told := false
+	for {
+		done, ok := c.machine.PollCompletion()
+		if !ok {
+			break
+		}
+		c.deliver(&done)
+		told = true
+	}
+	if told {
+		c.news.Announce()
+	}
+}
+
+// postWork posts a sub-request. What the queue pair does not take is reported as if it
+// had broken there: it has, or it would take it.
+func (c *Conn) postWork(w *machine.Work) {
+	l := c.lanes[w.Lane]
+	wr := c.workRequest(w)
+	if err := l.qp.PostSend(&wr); err != nil {
+		outcome := machine.PathLost
+		if !errors.Is(err, verbs.ErrClosed) && !errors.Is(err, verbs.ErrState) {
+			outcome = machine.Refused // such as memory that was deregistered
+		}
+		c.machine.HandleDone(c.now(), w.Tag, outcome, err)
+		return
+	}
+	l.outstanding++
+}
+
+func (c *Conn) workRequest(w *machine.Work) verbs.SendWR {
+	wr := verbs.SendWR{ID: uint64(w.Tag), Flags: verbs.Signaled}
+	if w.Kind == machine.Message {
+		wr.Op, wr.Inline = verbs.OpSend, c.message(w)
+		return wr
+	}
+	p := c.requests[w.Request]
+	wr.Op = verbs.OpWrite
+	if w.Kind == machine.ReadChunk {
+		wr.Op = verbs.OpRead
+	}
+	wr.SGEs = []verbs.SGE{p.Local.MR.SGE(p.Local.Offset+w.Offset, w.Length)}
+	wr.RemoteAddr, wr.RKey = p.Remote.Addr+uint64(w.Offset), p.Remote.RKey
+	if t := w.Target; t != nil {
+		wr.RemoteAddr, wr.RKey = t.Addr+uint64(w.Offset), verbs.RKey(t.Key)
+	}
+	return wr
+}
+
+// message is a message to the peer as bytes.
+func (c *Conn) message(w *machine.Work) []byte {
+	h := w.Header
+	if h.Kind == machine.HeaderAnnounce {
+		b := c.receives[w.Request].Local
+		h.Target = machine.Target{Addr: b.MR.Addr() + uint64(b.Offset), Key: uint32(b.MR.RKey()), Length: uint64(b.Length)}
+	}
+	out := h.Append(make([]byte, 0, machine.HeaderLen+w.Length))
+	if h.Kind == machine.HeaderMessage {
+		b := c.requests[w.Request].Local
+		out = append(out, b.MR.Bytes()[b.Offset:][:b.Length]...)
+	}
+	return out
+}
+
+// deliver hands a completion to who waits for it.
+func (c *Conn) deliver(done *machine.Completion) {
+	table := c.requests
+	if done.Receive {
+		table = c.receives
+	}
+	p := table[done.Number]
+	delete(table, done.Number)
+	out := Completion{ID: p.ID, Op: p.Op, Bytes: done.Bytes, Err: done.Err}
+	if p.result != nil {
+		p.result <- out
+		return
+	}
+	c.completions = append(c.completions, out)
+}
