@@ -42,6 +42,7 @@ type Conn struct {
 	completions []Completion
 	unpolled    int // asynchronous requests that are outstanding or not polled
 	err         error
+	ended       bool // after err: all completions are handed out
 	repairs     int
 	byeSent     chan struct{}
 }
@@ -161,6 +162,7 @@ func (c *Conn) fail(reason error) {
 		c.drain()
 		c.machine.Fail(reason)
 		c.settle()
+		c.ended = true
 		c.mu.Unlock()
 		c.cq.Close()
 		c.boxes.Deregister()

@@ -112,7 +112,7 @@ func (c *Conn) Poll(out []Completion) (int, error) {
 	n := copy(out, c.completions)
 	c.completions = c.completions[n:]
 	c.unpolled -= n
-	if n == 0 && len(out) > 0 {
+	if n == 0 && len(out) > 0 && c.ended {
 		return 0, c.err
 	}
 	return n, nil

@@ -1,0 +1,165 @@
+package machine
+
+import "testing"
+
+func views(n int) []LaneView {
+	v := make([]LaneView, n)
+	for i := range v {
+		v[i] = LaneView{Up: true, Free: 4}
+	}
+	return v
+}
+
+func TestRoundRobinWaitsForItsTurn(t *testing.T) {
+	b, v := RoundRobin(), views(3)
+	v[1].Up = false
+	for _, want := range []int{0, 2, 0, 2} {
+		if got := b.Pick(v, 1); got != want {
+			t.Fatalf("got lane %d, want %d", got, want)
+		}
+	}
+	v[0].Free = 0
+	if got := b.Pick(v, 1); got != -1 {
+		t.Errorf("got lane %d while it is the turn of a full one", got)
+	}
+}
+
+func TestDynamicChunksFollowCompletions(t *testing.T) {
+	b, v := DynamicChunks(1), views(3)
+	for range 3 {
+		v[b.Pick(v, 1)].Outstanding++
+	}
+	if got := b.Pick(v, 1); got != -1 {
+		t.Fatalf("got lane %d while all are busy", got)
+	}
+	v[2].Outstanding = 0
+	if got := b.Pick(v, 1); got != 2 {
+		t.Errorf("got lane %d, want 2, whose chunk is complete", got)
+	}
+}
+
+func TestLeastOutstandingAndRandom(t *testing.T) {
+	v := views(3)
+	v[0].Bytes, v[1].Bytes, v[2].Bytes = 9, 3, 5
+	if got := LeastOutstanding().Pick(v, 1); got != 1 {
+		t.Errorf("got lane %d, want 1", got)
+	}
+	v[0].Up, v[2].Free = false, 0
+	for seed := range uint64(8) {
+		if got := Random(seed).Pick(v, 1); got != 1 {
+			t.Errorf("got lane %d, want the only open one", got)
+		}
+	}
+}
+
+// TestProportionalSplit: a lane of three times the capacity gets three times the data
+// (Virtuoso, equation 1), once 512 KiB of each are measured.
+func TestProportionalSplit(t *testing.T) {
+	b, v := Proportional(), views(2)
+	const chunk = 64 << 10
+	now := [2]Time{1, 1}
+	took := [2]Time{1000, 3000}
+	var data [2]int
+	for i := range 400 {
+		lane := b.Pick(v, chunk)
+		now[lane] += took[lane]
+		b.Done(lane, chunk, now[lane], took[lane])
+		if i >= 100 {
+			data[lane] += chunk
+		}
+	}
+	if ratio := float64(data[0]) / float64(data[1]); ratio < 2.8 || ratio > 3.2 {
+		t.Errorf("data %v: ratio %.2f, want 3", data, ratio)
+	}
+}
+
+// TestWindow follows Virtuoso §3.5: doubling, back to the value before, then linear.
+func TestWindow(t *testing.T) {
+	w := NewWindow(WindowConfig{First: 1 << 15, Step: 1 << 15, Max: 1 << 20})
+	want := func(size int) {
+		t.Helper()
+		if w.Size() != size {
+			t.Fatalf("window %d, want %d", w.Size(), size)
+		}
+	}
+	want(1 << 15)
+	w.Succeeded(100) // a chunk that is not full says nothing
+	want(1 << 15)
+	w.Succeeded(1 << 15)
+	want(1 << 16)
+	w.Succeeded(1 << 16)
+	want(1 << 17)
+	w.Lost()
+	want(1 << 16)
+	w.Succeeded(1 << 16)
+	want(3 << 15)
+	w.Succeeded(3 << 15) // the next step is what failed
+	want(3 << 15)
+	w.Lost() // what used to pass fails
+	want(3 << 14)
+}
+
+// TestLossyTurns: in a lossy network each lane has one chunk at a time, as large as its
+// window.
+func TestLossyTurns(t *testing.T) {
+	m := New(Config{Lanes: 2, Chunk: 1 << 20, Depth: 8, Balancer: LeastOutstanding(), Window: &WindowConfig{First: 1000, Step: 1000}})
+	m.HandleUp(0)
+	m.HandleUp(1)
+	m.Post(Write, 1<<20)
+	first, _ := m.PollWork(1)
+	second, _ := m.PollWork(1)
+	if _, more := m.PollWork(1); more || first.Lane == second.Lane || first.Length != 1000 {
+		t.Fatalf("work %+v and %+v, more: %v", first, second, more)
+	}
+	m.HandleDone(2, first.Tag, OK, nil)
+	next, ok := m.PollWork(2)
+	if !ok || next.Lane != first.Lane || next.Length != 2000 {
+		t.Errorf("work %+v, want 2000 bytes on lane %d", next, first.Lane)
+	}
+}
+
+func TestHeader(t *testing.T) {
+	h := Header{Kind: HeaderAnnounce, Number: 7, Target: Target{Addr: 1 << 50, Key: 9, Length: 1 << 33}}
+	got, rest, err := ParseHeader(h.Append(nil))
+	if err != nil || got != h || len(rest) != 0 {
+		t.Errorf("got %+v, %d bytes, %v; want %+v", got, len(rest), err, h)
+	}
+}
+
+func FuzzHeader(f *testing.F) {
+	h := Header{Kind: HeaderMessage, Number: 1, Target: Target{Length: 3}}
+	f.Add(append(h.Append(nil), 1, 2, 3))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, rest, err := ParseHeader(b)
+		if err != nil {
+			return
+		}
+		again, _, err := ParseHeader(append(h.Append(nil), rest...))
+		if err != nil || again != h {
+			t.Errorf("%+v became %+v, %v", h, again, err)
+		}
+	})
+}
+
+// TestHostileHeaders: a peer that tells what it cannot mean is found out, and copies of
+// what it told have no effect.
+func TestHostileHeaders(t *testing.T) {
+	m := New(Config{Lanes: 1, Chunk: 1, Depth: 1, Balancer: RoundRobin()})
+	n := m.PostReceive(10)
+	for _, h := range []Header{
+		{Kind: HeaderDelivered, Number: 1},
+		{Kind: HeaderDelivered, Number: 1 << 63},
+		{Kind: HeaderDelivered, Number: n, Target: Target{Length: 11}},
+		{Kind: HeaderAnnounce, Number: MaxAnnounced},
+	} {
+		if _, err := m.HandleHeader(&h); err != ErrProtocol {
+			t.Errorf("%+v: got %v, want ErrProtocol", h, err)
+		}
+	}
+	h := Header{Kind: HeaderMessage, Number: n, Target: Target{Length: 3}}
+	for _, want := range []bool{true, false} {
+		if place, err := m.HandleHeader(&h); place != want || err != nil {
+			t.Errorf("place %v, %v; want %v", place, err, want)
+		}
+	}
+}
