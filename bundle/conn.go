@@ -51,7 +51,7 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 	n := cfg.QueuePairs
 	c := &Conn{
 		manager: m, cfg: cfg, id: id, start: time.Now(), done: make(chan struct{}),
-		byeSent: make(chan struct{}, machine.MaxLanes),
+		byeSent: make(chan struct{}, 1),
 		machine: machine.New(machine.Config{
 			Lanes: n, Chunk: cfg.Chunk, Depth: cfg.Depth, Eager: eager, Balancer: cfg.Balancer(), Window: cfg.Lossy,
 		}),

@@ -19,6 +19,8 @@ type lane struct {
 	closed      bool      // the queue pair is; what it had may still be in the completion queue
 	down        chan struct{}
 	probed      chan error
+	broken      chan struct{} // closed when a work request has failed
+	isBroken    bool
 	generation  uint32 // the next that a peer may come with
 	accepting   bool
 }
@@ -53,6 +55,7 @@ func (c *Conn) adopt(l *lane, q *verbs.QP) error {
 	}
 	l.qp, l.outstanding, l.closed = q, 0, false
 	l.down, l.probed = make(chan struct{}), make(chan error, 1)
+	l.broken, l.isBroken = make(chan struct{}), false
 	c.byQPN[q.Number()] = l
 	for i := range recvDepth {
 		c.postBox(l, l.index*recvDepth+i)
@@ -175,10 +178,7 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 			first = nil
 		}
 		if err == nil {
-			select {
-			case <-conn.Done():
-			case <-c.ctx.Done():
-			}
+			c.awaitEnd(l, conn)
 		}
 		// The next request tells the peer that this end is closed.
 		c.closeLane(l, c.current(l))
@@ -188,6 +188,32 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 		c.judge(err, reachable)
 		c.sleep(pause)
 		pause = min(2*pause, maxRepairPause)
+	}
+}
+
+// awaitEnd waits until a lane's connection has ended, its queue pair has failed, or all
+// ends.
+func (c *Conn) awaitEnd(l *lane, conn *cm.Conn) {
+	c.mu.Lock()
+	broken := l.broken
+	if l.qp != conn.QP() {
+		c.mu.Unlock()
+		return // it is closed or replaced already
+	}
+	c.mu.Unlock()
+	select {
+	case <-conn.Done():
+	case <-broken:
+	case <-c.ctx.Done():
+	}
+}
+
+// noteFailure wakes who tends a lane when a work request of it has failed; the lock is
+// held.
+func (l *lane) noteFailure() {
+	if !l.isBroken {
+		l.isBroken = true
+		close(l.broken)
 	}
 }
 

@@ -85,17 +85,20 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	l.closed = true
-	var drop []*Conn
+	var half []*Conn
 	for _, a := range l.conns {
 		if !a.whole {
-			drop = append(drop, a.conn)
+			half = append(half, a.conn)
 		}
 	}
-	drop = append(drop, l.ready...)
+	ready := l.ready
 	l.ready = nil
 	l.mu.Unlock()
 	l.news.Announce()
-	for _, c := range drop {
+	for _, c := range half {
+		c.fail(fmt.Errorf("bundle: listener: %w", ErrClosed)) // there is no program to tell
+	}
+	for _, c := range ready {
 		c.Close()
 	}
 	l.endIfUnused()
@@ -250,10 +253,7 @@ func (c *Conn) acceptLane(r *cm.Request, h *hello) *cm.Conn {
 // watch waits for the end of a lane's connection, and then for its replacement, for
 // which the dialing side has to ask.
 func (c *Conn) watch(l *lane, conn *cm.Conn, generation uint32) {
-	select {
-	case <-conn.Done():
-	case <-c.ctx.Done():
-	}
+	c.awaitEnd(l, conn)
 	c.closeLane(l, conn.QP())
 	conn.Close()
 	c.sleep(repairTimeout)

@@ -58,6 +58,9 @@ func (c *Conn) handle(completions []verbs.Completion) error {
 			continue
 		}
 		l.outstanding--
+		if x.Err() != nil {
+			l.noteFailure()
+		}
 		var err error
 		switch {
 		case x.Op >= verbs.OpRecv:
@@ -65,7 +68,10 @@ func (c *Conn) handle(completions []verbs.Completion) error {
 		case x.WRID == probeTag:
 			l.probed <- x.Err()
 		case x.WRID == byeTag:
-			c.byeSent <- struct{}{}
+			select {
+			case c.byeSent <- struct{}{}:
+			default: // it is known already
+			}
 		default:
 			outcome := outcomeOf(x)
 			c.machine.HandleDone(c.now(), machine.Tag(x.WRID), outcome, x.Err())

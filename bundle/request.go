@@ -55,7 +55,7 @@ type pending struct {
 }
 
 // check refuses what would fail later on a queue pair, and break it.
-func (r *Request) check(pd *verbs.PD) error {
+func (r *Request) check() error {
 	b := &r.Local
 	switch {
 	case r.Op > OpReceive:
@@ -77,7 +77,7 @@ func (r *Request) check(pd *verbs.PD) error {
 func (c *Conn) Post(r Request) error { return c.post(&pending{Request: r}) }
 
 func (c *Conn) post(p *pending) error {
-	if err := p.check(c.cfg.PD); err != nil {
+	if err := p.check(); err != nil {
 		return err
 	}
 	c.mu.Lock()
