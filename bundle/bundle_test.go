@@ -221,3 +221,13 @@ func TestPeerCloses(t *testing.T) {
 		}
 	})
 }
+
+// TestMultiPathQueuePairs: the queue pairs may be MP themselves.
+func TestMultiPathQueuePairs(t *testing.T) {
+	a, b := socketPair(t)
+	pair(t, a, b, 2, func(c *Config) { c.QP = verbs.QPOptions{Type: verbs.MP} })
+	if kind := a.conn.current(a.conn.lanes[0]).Type(); kind != verbs.MP {
+		t.Errorf("got %v, want MP", kind)
+	}
+	exchangeWhile(t, a, b, func() {})
+}
