@@ -108,14 +108,14 @@ step_interop() {
 step_seeds() {
   # `go test` is content when -run matches nothing, which would check nothing.
   local packages
-  for packages in ./transport/... ./cm/machine; do
+  for packages in ./transport/... ./cm/machine ./bundle/machine; do
     [[ $(go test -list '^TestSeeds' "$packages") == *TestSeeds* ]] || {
       echo "there is no TestSeeds in $packages"
       return 1
     }
   done
   echo "$BRAID_SEEDS seeds from $seed_base on (again: BRAID_SEED_BASE=$seed_base make seeds)"
-  BRAID_SEED_BASE=$seed_base go test ./transport/... ./cm/machine -run '^TestSeeds' -count=1 -timeout 15m
+  BRAID_SEED_BASE=$seed_base go test ./transport/... ./cm/machine ./bundle/machine -run '^TestSeeds' -count=1 -timeout 15m
 }
 
 # Random networks, work and faults: what braid promises is checked in each.

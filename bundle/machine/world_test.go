@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
+
+	"github.com/braid-rdma/braid/internal/seeds"
 )
 
 // world is two machines and the queue pairs between them, which break at any moment
@@ -358,13 +358,11 @@ func (w *world) checkEnd() {
 // TestSeeds: queue pairs break at any moment and completions come in any order; each
 // request completes once, in order, with its bytes, and nothing changes later.
 func TestSeeds(t *testing.T) {
-	first, count := uint64(1), uint64(3000)
-	if v, err := strconv.ParseUint(os.Getenv("BRAID_SEED"), 10, 64); err == nil {
-		first, count = v, 1
-	}
+	first, count := seeds.Range(t, 3000)
 	for seed := first; seed < first+count; seed++ {
 		if err := newWorld(seed).run(); err != nil {
-			t.Fatalf("%v; replay: BRAID_SEED=%d go test ./bundle/machine -run TestSeeds", err, seed)
+			seeds.SayReplay(t, seed, "./bundle/machine")
+			t.Fatal(err)
 		}
 	}
 }

@@ -7,12 +7,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/internal/seeds"
 	"github.com/braid-rdma/braid/wire"
 )
 
@@ -216,27 +215,14 @@ func (w *world) land(f *flight) {
 	to.pump()
 }
 
-// seeds is how many seeds a test runs: BRAID_SEEDS, or its own number.
-func seeds(t *testing.T, usual int) int {
-	text := os.Getenv("BRAID_SEEDS")
-	if text == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestSeedsHandshake connects under 30 % loss and 30 % corruption, with
 // duplication and reordering, and disconnects from a random side or both: each
 // connection comes up on both sides, ends once on both, and leaves nothing.
 func TestSeedsHandshake(t *testing.T) {
-	for n := range uint64(seeds(t, 500)) {
-		seed := seedBase(t) + n
+	first, count := seeds.Range(t, 500)
+	for seed := first; seed < first+count; seed++ {
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
-			sayReplay(t, seed)
+			seeds.SayReplay(t, seed, "./cm/machine")
 			w := newWorld(t, seed)
 			w.loss, w.corruption, w.duplication = 0.3, 0.3, 0.2
 			if seed%2 == 0 {
