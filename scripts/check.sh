@@ -95,7 +95,7 @@ step_race() {
 
 # Unmodified RDMA programs on the Linux kernel's RoCE driver, in a virtual machine.
 step_interop() {
-  go test -count=1 -timeout 10m -v ./interop/rxe >"$scratch/interop" 2>&1 || {
+  go test -count=1 -timeout 30m -v ./interop/rxe >"$scratch/interop" 2>&1 || {
     grep -v -e '^=== ' -e '--- PASS' "$scratch/interop"
     return 1
   }
