@@ -165,7 +165,7 @@ func (c *Conn) fail(reason error) {
 		c.ended = true
 		c.mu.Unlock()
 		c.cq.Close()
-		c.boxes.Deregister()
+		_ = c.boxes.Deregister() // it fails only if the device is closed
 		if c.onEnd != nil {
 			c.onEnd()
 		}

@@ -1,6 +1,9 @@
 package machine
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func views(n int) []LaneView {
 	v := make([]LaneView, n)
@@ -152,7 +155,7 @@ func TestHostileHeaders(t *testing.T) {
 		{Kind: HeaderDelivered, Number: n, Target: Target{Length: 11}},
 		{Kind: HeaderAnnounce, Number: MaxAnnounced},
 	} {
-		if _, err := m.HandleHeader(&h); err != ErrProtocol {
+		if _, err := m.HandleHeader(&h); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%+v: got %v, want ErrProtocol", h, err)
 		}
 	}

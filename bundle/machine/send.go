@@ -1,5 +1,7 @@
 package machine
 
+import "errors"
+
 // sendState matches SENDs with the receives that the peer has announced, in the
 // order of both.
 type sendState struct {
@@ -68,7 +70,7 @@ func (m *Machine) tell(r *request) {
 	r.open++
 	h := Header{Kind: HeaderDelivered, Number: r.receive, Target: Target{Length: uint64(r.length)}}
 	switch {
-	case r.err == ErrTooLong:
+	case errors.Is(r.err, ErrTooLong):
 		h.Kind = HeaderTooLong
 	case r.err != nil:
 		h.Kind = HeaderFailed

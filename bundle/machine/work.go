@@ -139,7 +139,7 @@ func (m *Machine) flyData(now Time, p *piece, i int) Work {
 func (m *Machine) fly(now Time, p *piece, i int) Work {
 	p.attempts++
 	w := Work{
-		Tag: m.flights.add(p, i, now), Lane: i, Kind: p.kind, Request: Number(p.receive),
+		Tag: m.flights.add(p, i, now), Lane: i, Kind: p.kind, Request: p.receive,
 		Offset: p.offset, Length: p.length, Header: p.header,
 	}
 	if p.request != nil {

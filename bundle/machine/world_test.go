@@ -267,7 +267,7 @@ func (w *world) serve(l, i int) bool {
 		if op.executed {
 			continue
 		}
-		if w.r.IntN(2) == 0 && !x.closed[1-i] && !(x.closed[i] && op.w.Kind == ReadChunk) {
+		if w.r.IntN(2) == 0 && !x.closed[1-i] && (!x.closed[i] || op.w.Kind != ReadChunk) {
 			op.executed = true
 			w.execute(i, op)
 		}
