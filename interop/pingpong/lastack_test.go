@@ -16,7 +16,7 @@ import (
 
 // ackTimeout, 134 ms, makes the retries last for a second, which a busy machine
 // does not take for one message.
-const ackTimeout = 15
+const ackTimeout = 134 * time.Millisecond
 
 // lastAckGame is a game between two ends of ours. Its messages are empty, because
 // ours, unlike the programs, do not send what they received.
