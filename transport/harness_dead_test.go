@@ -56,9 +56,14 @@ func (h *host) checkPatience(o *operation) {
 	if !h.w.sc.draws[drawDead] {
 		return
 	}
-	since := max(Second+h.w.sc.faults[0].from, o.postedAt)
+	died := Second + h.w.sc.faults[0].from
+	since := max(died, o.postedAt)
 	least, most := h.w.sc.patienceOf(h.index)
-	if took := h.w.now - since; took < least || took > most {
+	waited := h.w.now - since
+	if h.mp != nil {
+		waited = h.w.now - died // a response of ours may have been on its way then, and have ended the connection
+	}
+	if took := h.w.now - since; waited < least || took > most {
 		a := &h.w.sc.attr[h.index]
 		h.fail("%v %d failed %v after the network died; timeout %d with %d retries means %v to %v", o.kind, o.index, took, a.Timeout, a.RetryCount, least, most)
 	}
