@@ -21,7 +21,6 @@ type Listener struct {
 	news    broadcast.Broadcast
 	ctx     context.Context
 	cancel  context.CancelFunc
-	tasks   sync.WaitGroup
 
 	mu     sync.Mutex
 	conns  map[uint64]*assembly
@@ -49,7 +48,7 @@ func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
 	}
 	l := &Listener{manager: manager, cm: inner, cfg: cfg, conns: make(map[uint64]*assembly)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.tasks.Go(l.serve)
+	go l.serve()
 	return l, nil
 }
 
@@ -123,7 +122,7 @@ func (l *Listener) serve() {
 		if err != nil {
 			return
 		}
-		l.tasks.Go(func() { l.request(r) })
+		go l.request(r)
 	}
 }
 

@@ -192,7 +192,7 @@ func (c *Conn) workRequest(w *machine.Work) verbs.SendWR {
 	wr.SGEs = []verbs.SGE{p.Local.MR.SGE(p.Local.Offset+w.Offset, w.Length)}
 	wr.RemoteAddr, wr.RKey = p.Remote.Addr+uint64(w.Offset), p.Remote.RKey
 	if t := w.Target; t != nil {
-		wr.RemoteAddr, wr.RKey = t.Addr+uint64(w.Offset), verbs.RKey(t.Key)
+		wr.RemoteAddr, wr.RKey = t.Addr+uint64(w.Offset), t.Key
 	}
 	return wr
 }
@@ -202,7 +202,7 @@ func (c *Conn) message(w *machine.Work) []byte {
 	h := w.Header
 	if h.Kind == machine.HeaderAnnounce {
 		b := c.receives[w.Request].Local
-		h.Target = machine.Target{Addr: b.MR.Addr() + uint64(b.Offset), Key: uint32(b.MR.RKey()), Length: uint64(b.Length)}
+		h.Target = machine.Target{Addr: b.MR.Addr() + uint64(b.Offset), Key: b.MR.RKey(), Length: uint64(b.Length)}
 	}
 	out := h.Append(make([]byte, 0, machine.HeaderLen+w.Length))
 	if h.Kind == machine.HeaderMessage {

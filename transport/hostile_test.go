@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braid-rdma/braid/internal/seeds"
 	"github.com/braid-rdma/braid/wire"
 )
 
@@ -243,13 +244,13 @@ func runHostilePlanted(s *hostileScenario, plant func(w *hostileWorld)) error {
 // from BRAID_SEED_BASE on.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	count := environment(t, "BRAID_SEEDS", 500) / 10
-	if testing.Short() && os.Getenv("BRAID_SEEDS") == "" {
-		count = 15
+	usual := uint64(500)
+	if testing.Short() {
+		usual = 150
 	}
-	base := environment(t, "BRAID_SEED_BASE", 1)
+	base, count := seeds.Range(t, usual)
 	failures := 0
-	for seed := base; seed < base+count && failures < 10; seed++ {
+	for seed := base; seed < base+count/10 && failures < 10; seed++ {
 		s := newHostileScenario(seed)
 		if err := runHostile(s); err != nil {
 			failures++
@@ -263,7 +264,7 @@ func TestHostileSeed(t *testing.T) {
 	if os.Getenv("BRAID_SEED") == "" {
 		t.Skip("BRAID_SEED names no seed")
 	}
-	s := newHostileScenario(environment(t, "BRAID_SEED", 0))
+	s := newHostileScenario(seeds.Number(t, "BRAID_SEED", 0))
 	t.Log(s)
 	if err := runHostile(s); err != nil {
 		t.Fatal(err)

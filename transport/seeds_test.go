@@ -2,35 +2,22 @@ package transport
 
 import (
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
-)
 
-// environment reads a number from the environment.
-func environment(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	s := os.Getenv(name)
-	if s == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
+	"github.com/braid-rdma/braid/internal/seeds"
+)
 
 // TestSeeds runs many random scenarios: BRAID_SEEDS of them, from
 // BRAID_SEED_BASE on. A failure prints the command that replays it.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	count := environment(t, "BRAID_SEEDS", 500)
-	if testing.Short() && os.Getenv("BRAID_SEEDS") == "" {
-		count = 100
+	usual := uint64(500)
+	if testing.Short() {
+		usual = 100
 	}
-	base := environment(t, "BRAID_SEED_BASE", 1)
+	base, count := seeds.Range(t, usual)
 	const shards = 4
 	var next, failures atomic.Uint64
 	var group sync.WaitGroup
@@ -57,7 +44,7 @@ func TestSeed(t *testing.T) {
 	if os.Getenv("BRAID_SEED") == "" {
 		t.Skip("BRAID_SEED names no seed")
 	}
-	sc := randomScenario(environment(t, "BRAID_SEED", 0))
+	sc := randomScenario(seeds.Number(t, "BRAID_SEED", 0))
 	transcript, err := runTraced(sc)
 	t.Logf("%v\n%s", sc, transcript)
 	if err != nil {

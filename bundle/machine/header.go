@@ -1,6 +1,10 @@
 package machine
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // HeaderKind is the kind of a message between the two machines.
 type HeaderKind uint8
@@ -50,7 +54,7 @@ func (h *Header) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(h.Number))
 	b = binary.BigEndian.AppendUint64(b, h.Target.Length)
 	b = binary.BigEndian.AppendUint64(b, h.Target.Addr)
-	return binary.BigEndian.AppendUint32(b, h.Target.Key)
+	return binary.BigEndian.AppendUint32(b, uint32(h.Target.Key))
 }
 
 // ParseHeader decodes a header; rest is what follows it.
@@ -65,7 +69,7 @@ func ParseHeader(b []byte) (h Header, rest []byte, err error) {
 	h.Number = Number(binary.BigEndian.Uint64(b[8:]))
 	h.Target = Target{
 		Length: binary.BigEndian.Uint64(b[16:]), Addr: binary.BigEndian.Uint64(b[24:]),
-		Key: binary.BigEndian.Uint32(b[32:]),
+		Key: wire.RKey(binary.BigEndian.Uint32(b[32:])),
 	}
 	rest = b[HeaderLen:]
 	if h.Kind == HeaderMessage && uint64(len(rest)) != h.Target.Length {

@@ -1,6 +1,10 @@
 package machine
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/braid-rdma/braid/wire"
+)
 
 // Time is nanoseconds of a monotonic clock.
 type Time int64
@@ -70,7 +74,7 @@ type Work struct {
 // Target is a receiver's buffer.
 type Target struct {
 	Addr   uint64
-	Key    uint32
+	Key    wire.RKey
 	Length uint64
 }
 

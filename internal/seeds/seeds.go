@@ -12,10 +12,11 @@ import (
 // BRAID_SEEDS, else the usual number.
 func Range(t testing.TB, usual uint64) (first, count uint64) {
 	t.Helper()
-	return number(t, "BRAID_SEED_BASE", 1), number(t, "BRAID_SEEDS", usual)
+	return Number(t, "BRAID_SEED_BASE", 1), Number(t, "BRAID_SEEDS", usual)
 }
 
-func number(t testing.TB, name string, otherwise uint64) uint64 {
+// Number reads a number from the environment.
+func Number(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {

@@ -103,7 +103,7 @@ var law = map[string]roomLaw{
 	// Many queue pairs as one connection. What goes where is decided by a state
 	// machine that knows neither verbs nor time.
 	"bundle":         {rooms: []string{"cm", "verbs", "internal", "bundle/machine"}},
-	"bundle/machine": pureLaw(),
+	"bundle/machine": pureLaw("wire"),
 
 	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
 	"experiments": {rooms: libraryRooms},
