@@ -10,7 +10,7 @@ func (r *mpReceiver) admit(s seq, p *Packet) arrival {
 	op := p.Opcode.Base()
 	if !wellFormed(op, p, r.mtu) {
 		if op.IsReadResponse() || op == wire.AtomicAcknowledge {
-			return r.denyMalformedResponse(s)
+			return r.denyMalformedResponse(s, p)
 		}
 		return r.denyMalformed(s)
 	}
@@ -57,11 +57,12 @@ func (r *mpReceiver) denyMalformed(s seq) arrival {
 	return r.deny(s, wire.NakInvalidRequest)
 }
 
-// denyMalformedResponse fails the request at the head of the responses. Each stream
-// has numbers of its own, so that of a response says nothing about requests.
-func (r *mpReceiver) denyMalformedResponse(s seq) arrival {
+// denyMalformedResponse fails the request whose response is at the head of the
+// responses. Each stream has numbers of its own, so that of a response says
+// nothing about requests.
+func (r *mpReceiver) denyMalformedResponse(s seq, p *Packet) arrival {
 	r.count.Malformed++
-	if s != r.in[responses].nxt {
+	if w, _ := r.awaiting.awaited(p.MP.MSN); w == nil || s != r.in[responses].nxt {
 		return arrival{}
 	}
 	return arrival{fate: arrivalFailed, status: BadRespErr}

@@ -263,6 +263,7 @@ func TestReceiverTakesResponses(t *testing.T) {
 		t.Errorf("data to %v, result % x", read.Spans, r.target.Bytes[:8])
 	}
 	r.wantFate("nothing is awaited", r.packet(2, wire.ReadResponseOnly, 100), arrivalDropped, 0)
+	r.wantFate("nor anything malformed", r.packet(2, wire.ReadResponseOnly, receiverMTU+1), arrivalDropped, 0)
 
 	r = newReceiverTest(t)
 	r.reads = []sendWQE{{SendWR: SendWR{Op: OpRead, SGEs: spans}, length: 100}}
