@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func (c contest) measureKernel(t *testing.T) float64 {
 // port, so braid has a network namespace to itself.
 func (c contest) measureBraid(t *testing.T, qp string) float64 {
 	t.Helper()
-	command := fmt.Sprintf("ip link set lo up && braid perf %s %s --loopback --json --qp %s %s", c.op, c.metric, qp, strings.Join(c.args, " "))
+	command := fmt.Sprintf("ip link set lo up && braid perf %s %s --loopback --json --qp %s %s", c.op, c.metric, qp, strings.Join(slices.Concat(c.args, patience), " "))
 	output := run(t, insideTime, "busybox", "unshare", "-n", "sh", "-c", command)
 	var result map[string]any
 	if err := json.Unmarshal([]byte(output), &result); err != nil {
