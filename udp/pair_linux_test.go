@@ -116,10 +116,10 @@ type received struct {
 	ecn  byte
 }
 
-// collect reads n packets, or as many as come within a second.
-func (p *pair) collect(n int) (packets []received) {
+// collect reads n packets, or as many as come within a time.
+func (p *pair) collect(n int, within time.Duration) (packets []received) {
 	p.t.Helper()
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(within)
 	for len(packets) < n && time.Now().Before(deadline) {
 		count, err := p.rx.recv()
 		if err != nil {
@@ -145,7 +145,7 @@ func (p *pair) collect(n int) (packets []received) {
 // wantPackets checks that exactly these packets arrive, in this order.
 func (p *pair) wantPackets(want ...[]byte) []received {
 	p.t.Helper()
-	got := p.collect(len(want))
+	got := p.collect(len(want), time.Minute)
 	if n, _ := p.rx.recv(); n != 0 {
 		p.t.Fatalf("%d messages more than expected", n)
 	}

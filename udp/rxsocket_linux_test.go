@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,7 @@ func TestOverflowIsCounted(t *testing.T) {
 		}
 		p.batch.flush()
 	}
-	arrived := len(p.collect(128))
+	arrived := len(p.collect(128, time.Second))
 	if arrived >= 128 {
 		t.Fatal("nothing was dropped; the test does not test")
 	}

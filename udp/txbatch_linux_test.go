@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -73,7 +74,7 @@ func TestPathsAreSourcePorts(t *testing.T) {
 			}
 		}
 		p.wantFlush(flushResult{sent: 32})
-		for _, got := range p.collect(32) {
+		for _, got := range p.collect(32, time.Minute) {
 			byPort[got.src] = append(byPort[got.src], got.data[0])
 		}
 		if len(byPort) != 4 {
