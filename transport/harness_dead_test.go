@@ -8,16 +8,35 @@ import "math/rand/v2"
 // four of them; a request fails when the retries are used up, so after one
 // interval more than there are retries.
 
-// makeDead turns a scenario into one whose clean network dies.
-func (s *scenario) makeDead(r *rand.Rand) {
+// makeClean leaves a scenario with a network that loses nothing.
+func (s *scenario) makeClean() {
 	for side := range s.links {
 		for p := range s.links[side] {
 			l := &s.links[side][p]
 			*l = linkSpec{delay: l.delay, jitter: l.jitter, nsPerByte: min(l.nsPerByte, 0.8)}
 		}
 	}
-	s.maxSize = min(s.maxSize, 5000)
 	s.wrongKey = 0
+}
+
+// makeCut turns a scenario into one in which one of several paths dies for good: then no
+// request may fail. Only a policy that has one path may.
+func (s *scenario) makeCut(r *rand.Rand) {
+	s.makeClean()
+	s.mp = WireOptions()
+	s.mp.Run = oneOf(r, 1, 4, 15, 60)
+	s.mp.Policy = oneOf(r, NewAckClock, NewRoundRobin, NewRandomSpray, NewPenalty, NewFlowlet(DefaultFlowletGap))
+	for i := range s.attr {
+		s.attr[i].Timeout, s.attr[i].RetryCount = oneOf[uint8](r, 12, 14), 7
+	}
+	s.faults = []*fault{{from: between(r, 1, 2*Millisecond), host: r.IntN(3) - 1, paths: []int{r.IntN(s.paths)}, dead: true}}
+	s.expected, s.fragile = nil, false
+}
+
+// makeDead turns a scenario into one whose clean network dies.
+func (s *scenario) makeDead(r *rand.Rand) {
+	s.makeClean()
+	s.maxSize = min(s.maxSize, 5000)
 	timeout, retries := oneOf[uint8](r, 11, 12, 14), oneOf[uint8](r, 1, 3, 7)
 	for i := range s.attr {
 		s.attr[i].Timeout, s.attr[i].RetryCount = timeout, retries

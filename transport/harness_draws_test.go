@@ -17,16 +17,25 @@ const (
 	drawDeregister             // memory is deregistered while it is in use (harness_keys)
 	drawJitter                 // jitter changes the order of packets
 	drawDead                   // the network dies for good (harness_dead)
+	drawCut                    // one of several paths dies for good (harness_dead)
 	numDraws
 )
 
-var drawNames = [numDraws]string{"gates", "second", "beside", "paced", "interface", "rekey", "invalidate", "deregister", "jitter", "dead"}
+var drawNames = [numDraws]string{"gates", "second", "beside", "paced", "interface", "rekey", "invalidate", "deregister", "jitter", "dead", "cut"}
 
 func (d draw) String() string { return drawNames[d] }
 
 // applies says whether a draw has a meaning for the queue pairs of the scenario:
-// MP has no rate control.
-func (s *scenario) applies(d draw) bool { return s.rc || d != drawPaced }
+// MP has no rate control, RC has one path.
+func (s *scenario) applies(d draw) bool {
+	switch d {
+	case drawPaced:
+		return s.rc
+	case drawCut:
+		return !s.rc
+	}
+	return true
+}
 
 // drawn decides with probability p whether the scenario has a draw.
 func (s *scenario) drawn(r *rand.Rand, d draw, p float64) bool {
@@ -50,6 +59,9 @@ func (s *scenario) randomDraws(r *rand.Rand) {
 	if s.drawn(r, drawDead, 0.05) {
 		s.makeDead(r)
 		return
+	}
+	if s.paths > 1 && s.drawn(r, drawCut, 0.05) {
+		s.makeCut(r)
 	}
 	if s.drawn(r, drawInterface, 0.15) {
 		s.slowInterface(r)

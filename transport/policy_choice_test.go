@@ -134,3 +134,27 @@ func TestOnlyAckClockIsClocked(t *testing.T) {
 		}
 	}
 }
+
+// A packet that is sent again takes another path than the one that lost it, although the run
+// of that path is not over. A single path has no other, and ACK clocking takes any.
+func TestLossEndsTheRun(t *testing.T) {
+	for _, signal := range []Signal{Nacked, TimedOut} {
+		for name := range policies {
+			if name == "single" || name == "ACK clock" {
+				continue
+			}
+			for before := range 70 {
+				p := policyWith(name, 4, 60)
+				take(p, before)
+				lost := p.Next()
+				p.Feedback(lost, signal, 0)
+				if c, ok := p.(Clocked); ok {
+					c.At(Second) // after a gap
+				}
+				if p.Next() == lost {
+					t.Fatalf("%s: what path %d lost is sent on it again", name, lost)
+				}
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ type flowlet struct {
 	last Time // when the last packet was sent
 	path Path
 	due  bool // the next packet begins a flowlet
+	lost bool // the path lost a packet
 	r    *rand.Rand
 }
 
@@ -30,9 +31,14 @@ func (f *flowlet) At(now Time) {
 	f.last = now
 }
 
+// Feedback makes the next flowlet take another path than one that loses packets.
+func (f *flowlet) Feedback(p Path, s Signal, _ int) {
+	f.lost = f.lost || p == f.path && (s == Nacked || s == TimedOut)
+}
+
 func (f *flowlet) Next() Path {
 	if f.due || !f.usable.has(f.path) {
-		f.path = f.usable.random(f.r)
+		f.path, f.lost = f.usable.another(f.path, f.lost, f.r), false
 	}
 	f.due = false
 	return f.path

@@ -7,13 +7,11 @@ import "math/rand/v2"
 // skipped when its turn comes, and pays one off. The order of the paths changes
 // with every round, so that connections do not march in step.
 type penalties struct {
-	unclocked
-	order     []Path // of the present round
-	at        int    // the next turn in it
-	owed      []uint8
-	path      Path
-	run, left int
-	r         *rand.Rand
+	runs
+	order []Path // of the present round
+	at    int    // the next turn in it
+	owed  []uint8
+	r     *rand.Rand
 }
 
 // What a signal costs, in turns.
@@ -27,8 +25,8 @@ const (
 // were marked or lost packets.
 func NewPenalty(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
 	p := &penalties{
-		unclocked: unclocked{newUsableSet(paths)},
-		order:     make([]Path, paths), owed: make([]uint8, paths), run: o.Run, r: r,
+		runs:  runs{unclocked: unclocked{newUsableSet(paths)}, run: o.Run},
+		order: make([]Path, paths), owed: make([]uint8, paths), r: r,
 	}
 	for i := range p.order {
 		p.order[i] = Path(i)
@@ -38,11 +36,10 @@ func NewPenalty(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
 }
 
 func (p *penalties) Next() Path {
-	if p.left == 0 || !p.usable.has(p.path) {
-		p.path, p.left = p.choose(), p.run
+	if p.over() {
+		p.begin(p.choose())
 	}
-	p.left--
-	return p.path
+	return p.next()
 }
 
 // choose goes through the turns until one is taken. Some path is usable and
@@ -72,7 +69,8 @@ func (p *penalties) turn() Path {
 }
 
 // Feedback charges a path for what happened to a packet of it.
-func (p *penalties) Feedback(q Path, s Signal, _ int) {
+func (p *penalties) Feedback(q Path, s Signal, clocked int) {
+	p.runs.Feedback(q, s, clocked)
 	if int(q) >= len(p.owed) {
 		return
 	}

@@ -42,6 +42,15 @@ func (u *usableSet) random(r *rand.Rand) Path {
 	}
 }
 
+// another returns a random path, and not p if that is to be avoided and there are others.
+func (u *usableSet) another(p Path, avoid bool, r *rand.Rand) Path {
+	q := u.random(r)
+	if avoid && q == p {
+		return u.after(p)
+	}
+	return q
+}
+
 // after returns the next usable path in the order of numbers.
 func (u *usableSet) after(p Path) Path {
 	for {
@@ -81,43 +90,64 @@ func (s *singlePath) Next() Path {
 	return s.path
 }
 
-// roundRobin takes the paths in turn, Run packets each.
-type roundRobin struct {
+// runs is what the policies share that send some packets in a row on one path. What is sent
+// again must not follow what was lost: a few packets at the end of a message would use up
+// their retries before they use up the run.
+type runs struct {
 	unclocked
 	path      Path
 	run, left int
+	lost      bool // the path lost a packet of its run
 }
+
+// Feedback ends the run of a path that loses packets.
+func (q *runs) Feedback(p Path, s Signal, _ int) {
+	if p == q.path && (s == Nacked || s == TimedOut) {
+		q.left, q.lost = 0, true
+	}
+}
+
+// over says whether the next packet begins a run.
+func (q *runs) over() bool { return q.left == 0 || !q.usable.has(q.path) }
+
+// begin makes a path that of the next packets.
+func (q *runs) begin(p Path) { q.path, q.left, q.lost = p, q.run, false }
+
+// next counts a packet of the run.
+func (q *runs) next() Path {
+	q.left--
+	return q.path
+}
+
+// roundRobin takes the paths in turn, Run packets each.
+type roundRobin struct{ runs }
 
 // NewRoundRobin makes a policy that takes the paths in turn.
 func NewRoundRobin(paths int, o *MPOptions, _ *rand.Rand) PathPolicy {
-	return &roundRobin{unclocked: unclocked{newUsableSet(paths)}, run: o.Run, left: o.Run}
+	return &roundRobin{runs{unclocked: unclocked{newUsableSet(paths)}, run: o.Run, left: o.Run}}
 }
 
 func (q *roundRobin) Next() Path {
-	if q.left == 0 || !q.usable.has(q.path) {
-		q.path, q.left = q.usable.after(q.path), q.run
+	if q.over() {
+		q.begin(q.usable.after(q.path))
 	}
-	q.left--
-	return q.path
+	return q.next()
 }
 
 // randomSpray takes a random path for every run of packets.
 type randomSpray struct {
-	unclocked
-	path      Path
-	run, left int
-	r         *rand.Rand
+	runs
+	r *rand.Rand
 }
 
-// NewRandomSpray makes a policy that takes random paths, blind to feedback.
+// NewRandomSpray makes a policy that takes random paths, and after a loss another one.
 func NewRandomSpray(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
-	return &randomSpray{unclocked: unclocked{newUsableSet(paths)}, run: o.Run, r: r}
+	return &randomSpray{runs: runs{unclocked: unclocked{newUsableSet(paths)}, run: o.Run}, r: r}
 }
 
 func (q *randomSpray) Next() Path {
-	if q.left == 0 || !q.usable.has(q.path) {
-		q.path, q.left = q.usable.random(q.r), q.run
+	if q.over() {
+		q.begin(q.usable.another(q.path, q.lost, q.r))
 	}
-	q.left--
-	return q.path
+	return q.next()
 }
