@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -126,8 +127,9 @@ func TestPerfEndsWhenTheServerIsKilled(t *testing.T) {
 func TestServerGoesOnWhenAClientIsKilled(t *testing.T) {
 	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0", "--once")
 	host, port := server.awaitAddress(t)
-	client := startCommand(t, "perf", "send", "bw", host, "-p", port, "-D", "60")
-	time.Sleep(500 * time.Millisecond)
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	client := startCommand(t, "perf", "send", "bw", host, "-p", port, "-D", "60", "--trace", trace)
+	awaitTrace(t, trace)
 	if err := client.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +145,9 @@ func TestServerGoesOnWhenAClientIsKilled(t *testing.T) {
 func TestServerGoesOnWhenAClientIsInterrupted(t *testing.T) {
 	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
 	host, port := server.awaitAddress(t)
-	client := startCommand(t, "perf", "write", "bw", host, "-p", port, "-D", "60", "-q", "3")
-	time.Sleep(500 * time.Millisecond)
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	client := startCommand(t, "perf", "write", "bw", host, "-p", port, "-D", "60", "-q", "3", "--trace", trace)
+	awaitTrace(t, trace)
 	if err := client.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

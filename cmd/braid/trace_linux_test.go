@@ -57,20 +57,26 @@ func TestPerfTraceOnAFullDisk(t *testing.T) {
 	}
 }
 
+// awaitTrace waits until a test is under way: its packets are in its trace.
+func awaitTrace(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if info, err := os.Stat(path); err == nil && info.Size() > 100_000 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no events were written")
+		}
+	}
+}
+
 // Whoever interrupts a test has the events so far, in whole lines.
 func TestPerfTraceOfAnInterruptedTest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
 	host, port := server.awaitAddress(t)
 	client := startCommand(t, "perf", "write", "bw", host, "-p", port, "-D", "60", "--qp", "rc", "--trace", path)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if info, err := os.Stat(path); err == nil && info.Size() > 100_000 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("no events were written")
-		}
-	}
+	awaitTrace(t, path)
 	if err := client.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
