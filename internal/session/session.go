@@ -1,0 +1,391 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/braid-rdma/braid/internal/fifo"
+)
+
+// Never is later than every instant.
+const Never time.Duration = math.MaxInt64
+
+// Counters of a session.
+type Counters struct {
+	Sent, Received       uint64 // messages
+	Acknowledged         uint64 // of those sent, received by the peer's application
+	Acks, Nops, Blocked  uint64 // control frames sent; times that the peer's window was closed
+	Fetched              uint64 // bytes of large messages
+	Calls, Failures      uint64 // begun by us; of them failed by the peer
+	ControlFramesArrived uint64
+}
+
+// Session is one end of a channel. Times are those since a moment of the driver's choice.
+type Session struct {
+	cfg   Config
+	tx    sender
+	rx    receiver
+	calls map[uint32]*Out // ours, without a response
+	count Counters
+
+	lastCall uint32
+	// What the peer was told by the last frame.
+	toldTaken, toldEdge uint64
+	toldEcho            uint8
+	// Control frames sent, of those known to have been received, and received; modulo 4.
+	controlSent, controlEchoed, controlSeen uint8
+	ackNow                                  bool // the peer asked, or waits for memory
+	nopDue                                  bool
+
+	ackAt, nopAt time.Duration
+}
+
+// New makes a session. It may send once the peer's first frame has said how much, or
+// after Grant.
+func New(cfg Config) *Session {
+	s := &Session{cfg: cfg.withDefaults(), calls: map[uint32]*Out{}, ackAt: Never, nopAt: Never}
+	s.rx.target = s.cfg.MinWindow
+	return s
+}
+
+// Grant opens the peer's first window, which the handshake has told.
+func (s *Session) Grant(messages int) {
+	s.tx.edge = max(s.tx.edge, uint64(min(messages, maxWindow)))
+}
+
+// Granted is the first window of the peer, for the handshake: what the receives that were posted
+// allow.
+func (s *Session) Granted() int {
+	s.toldEdge = s.rx.edge
+	return int(s.rx.edge)
+}
+
+// Counters returns what has happened so far.
+func (s *Session) Counters() Counters {
+	s.count.Acknowledged = s.tx.acked
+	return s.count
+}
+
+// Send queues a message.
+func (s *Session) Send(now time.Duration, m *Out) {
+	if m.Kind == Request {
+		s.lastCall++
+		m.Call = s.lastCall
+		s.calls[m.Call] = m
+		s.count.Calls++
+	}
+	s.tx.add(m)
+	s.watchWindow(now)
+}
+
+// Withdraw takes back a message that was not sent yet. It returns false if it was: a call is
+// then abandoned, and what comes of it is not delivered.
+func (s *Session) Withdraw(now time.Duration, m *Out) bool {
+	m.abandoned = true
+	if !s.tx.withdraw(m) {
+		return false
+	}
+	if m.Kind == Request {
+		delete(s.calls, m.Call)
+	}
+	s.watchWindow(now)
+	return true
+}
+
+// End visits what has become of nothing: messages that are not acknowledged, calls without
+// a response, of which a message may be one, and messages that arrived, perhaps in part, and were not
+// delivered. The session is not used any more.
+func (s *Session) End(message, call func(*Out), arrived func(*In)) {
+	for _, q := range []*fifo.Queue[*Out]{&s.tx.done, &s.tx.unacked, &s.tx.responses, &s.tx.queue} {
+		for m, ok := q.Pop(); ok; m, ok = q.Pop() {
+			message(m)
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(s.calls)) {
+		call(s.calls[number])
+	}
+	clear(s.calls)
+	for m, ok := s.rx.window.Pop(); ok; m, ok = s.rx.window.Pop() {
+		if !m.delivered {
+			arrived(m)
+		}
+	}
+}
+
+// Queued returns how many messages have not been sent: they wait for the peer's window.
+func (s *Session) Queued() int { return s.tx.queue.Len() + s.tx.responses.Len() }
+
+// Unacknowledged returns how many were sent that the peer's application has not received.
+func (s *Session) Unacknowledged() int { return s.tx.unacked.Len() }
+
+// Oldest returns the first message that the peer's application has not received, or nil.
+func (s *Session) Oldest() *Out {
+	for _, q := range []*fifo.Queue[*Out]{&s.tx.unacked, &s.tx.responses, &s.tx.queue} {
+		if q.Len() > 0 {
+			return q.At(0)
+		}
+	}
+	return nil
+}
+
+// AskForAck makes the peer tell what its application has received, so that who waits
+// for that does not wait for the peer's delay.
+func (s *Session) AskForAck() { s.nopDue = s.nopDue || s.tx.unacked.Len() > 0 }
+
+// Wanted returns how many receives are to be posted; Posted tells that some were.
+func (s *Session) Wanted() int {
+	waiting := len(s.calls) - s.rx.owed // that are not sent yet
+	return s.rx.wanted(min(waiting, s.cfg.MaxCalls-s.rx.owed))
+}
+
+// Posted notes receives that wait for frames.
+func (s *Session) Posted(receives int) {
+	s.rx.posted += receives
+	s.rx.open()
+}
+
+// Arrived takes a frame. It returns whether the frame begins or holds a message, which
+// is then m: otherwise the receive's buffer is free. An error is the peer's fault and ends the channel.
+func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (bool, error) {
+	s.rx.posted--
+	i := immediate(imm)
+	if err := s.tx.handle(i); err != nil {
+		return false, err
+	}
+	if (s.controlSent-i.echo())&3 > (s.controlSent-s.controlEchoed)&3 {
+		return false, fmt.Errorf("%w: more control frames are received than were sent", ErrPeer)
+	}
+	s.controlEchoed = i.echo()
+	s.watchWindow(now)
+	switch kind := i.kind(); {
+	case kind.isControl():
+		return false, s.handleControl(kind, frame)
+	case kind == frameBare:
+		m.Kind, m.Length, m.Payload = Oneway, len(frame), frame
+		return true, s.receive(m)
+	case kind == frameHeaded:
+		return true, s.handleHeaded(frame, m)
+	}
+	return false, fmt.Errorf("%w: a frame of kind %d", ErrPeer, i.kind())
+}
+
+func (s *Session) handleControl(kind frameKind, frame []byte) error {
+	if err := s.tx.handleRead(frame); err != nil {
+		return err
+	}
+	if (s.controlSeen-s.toldEcho)&3 == Reserve {
+		return fmt.Errorf("%w: more control frames than it has room for", ErrPeer)
+	}
+	s.controlSeen++
+	s.count.ControlFramesArrived++
+	s.ackNow = s.ackNow || kind == frameNop
+	return nil
+}
+
+func (s *Session) handleHeaded(frame []byte, m *In) error {
+	var h header
+	rest, err := h.parse(frame)
+	if err != nil {
+		return err
+	}
+	m.Kind, m.Call, m.Length, m.Payload = h.kind, h.call, len(rest), rest
+	if h.large {
+		m.Length, m.Payload, m.Source, m.large, m.remote = int(h.length), nil, h.source, true, true
+	}
+	if m.Kind == Response || m.Kind == Failure {
+		if err := s.endCall(m); err != nil {
+			return err
+		}
+	}
+	return s.receive(m)
+}
+
+// endCall finds the call that a response is to.
+func (s *Session) endCall(m *In) error {
+	if m.Request = s.calls[m.Call]; m.Request == nil || !m.Request.sent {
+		return fmt.Errorf("%w: a response to call %d, which was not made", ErrPeer, m.Call)
+	}
+	delete(s.calls, m.Call)
+	s.rx.owed--
+	if m.Kind == Failure {
+		s.count.Failures++
+	}
+	if m.Request.abandoned && m.large {
+		m.large, m.Length = false, 0 // nobody wants it: it is not fetched
+		s.ackNow = true
+	}
+	return nil
+}
+
+// receive takes a message, and widens the window if the peer has used all of it.
+func (s *Session) receive(m *In) error {
+	if err := s.rx.add(m, s.cfg.MaxMessage); err != nil {
+		return err
+	}
+	s.count.Received++
+	if !m.Kind.isResponse() && s.rx.windowed == s.rx.edge {
+		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
+	}
+	return nil
+}
+
+// PollDelivery returns the next message for the application.
+func (s *Session) PollDelivery() (*In, bool) {
+	m, ok := s.rx.deliveries.Pop()
+	if ok {
+		m.delivered = true
+	}
+	return m, ok
+}
+
+// Taken notes that the application has received a message. A large one's memory is
+// the peer's until it is told.
+func (s *Session) Taken(now time.Duration, m *In) {
+	m.taken = true
+	s.ackNow = s.ackNow || m.large
+	s.rx.advance()
+	if s.rx.taken > s.toldTaken && s.ackAt == Never {
+		s.ackAt = now + s.cfg.AckDelay
+	}
+}
+
+// Fetch is a READ to post: Length bytes of a large message, at Offset.
+type Fetch struct {
+	Message        *In
+	Offset, Length int
+}
+
+// NextFetch returns the message that PollFetch goes on with. The messages of a session are
+// fetched in order.
+func (s *Session) NextFetch() (*In, bool) {
+	if s.rx.fetches.Len() == 0 {
+		return nil, false
+	}
+	return s.rx.fetches.At(0), true
+}
+
+// PollFetch returns the next READ.
+func (s *Session) PollFetch() (Fetch, bool) {
+	m, ok := s.NextFetch()
+	if !ok {
+		return Fetch{}, false
+	}
+	f := Fetch{Message: m, Offset: m.asked, Length: min(s.cfg.Fragment, m.Length-m.asked)}
+	if m.asked += f.Length; m.asked == m.Length {
+		s.rx.fetches.Pop()
+	}
+	return f, true
+}
+
+// Fetched notes bytes that a READ has brought.
+func (s *Session) Fetched(m *In, bytes int) {
+	m.fetched += bytes
+	s.count.Fetched += uint64(bytes)
+	if m.Complete() {
+		s.ackNow = true // its memory is the peer's to use again
+		s.rx.deliver(m)
+	}
+}
+
+// PollRead returns a large message that the peer has read: its memory may be used again.
+func (s *Session) PollRead() (*Out, bool) { return s.tx.read.Pop() }
+
+// PollAcked returns a message that the peer's application has received.
+func (s *Session) PollAcked() (*Out, bool) { return s.tx.done.Pop() }
+
+// Frame is a SEND to post: the header, then the payload of Message unless it is large.
+type Frame struct {
+	Immediate uint32
+	Header    []byte
+	Message   *Out // nil: a control frame
+}
+
+// PollFrame returns the next frame; its header is appended to b. Messages go before control
+// frames, because they say the same.
+func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
+	if m, ok := s.tx.next(s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe()); ok {
+		s.count.Sent++
+		if m.sent = true; m.Kind == Request {
+			s.rx.owed++
+		}
+		s.watchWindow(now)
+		kind := frameBare
+		if m.Kind != Oneway || m.Large {
+			kind = frameHeaded
+			h := header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length)}
+			b = h.append(b)
+		}
+		return Frame{Immediate: s.news(kind), Header: b, Message: m}, true
+	}
+	kind, ok := s.controlDue()
+	if !ok {
+		return Frame{}, false
+	}
+	s.controlSent++
+	return Frame{Immediate: s.news(kind), Header: s.rx.appendRead(b)}, true
+}
+
+// controlDue says which control frame is to go now. Two may be on their way; a third
+// only to tell a peer that has sent two that they have been received, or both sides could wait
+// for each other.
+func (s *Session) controlDue() (frameKind, bool) {
+	outstanding := (s.controlSent - s.controlEchoed) & 3
+	mustEcho := (s.controlSeen-s.toldEcho)&3 >= 2
+	switch {
+	case outstanding >= Reserve, outstanding == Reserve-1 && !mustEcho:
+		return 0, false
+	case s.nopDue:
+		s.nopDue = false
+		s.count.Nops++
+		return frameNop, true
+	case mustEcho || s.ackDue():
+		s.count.Acks++
+		return frameAck, true
+	}
+	return 0, false
+}
+
+// ackDue says whether the peer is to be told what it does not know.
+func (s *Session) ackDue() bool {
+	grown := s.rx.edge - s.toldEdge
+	return s.ackNow ||
+		s.rx.taken-s.toldTaken >= uint64(s.cfg.AckEvery) ||
+		grown > 0 && s.rx.windowed >= s.toldEdge || // it waits
+		grown >= uint64(max(1, s.rx.target/2))
+}
+
+// news is the immediate data of a frame that goes now.
+func (s *Session) news(kind frameKind) uint32 {
+	s.toldTaken, s.toldEdge, s.toldEcho = s.rx.taken, s.rx.edge, s.controlSeen
+	s.ackNow, s.ackAt = false, Never
+	return uint32(makeImmediate(kind, s.controlSeen, s.rx.edge-s.rx.takenThen(), s.rx.taken))
+}
+
+// watchWindow keeps the time since which messages have waited for the peer's window.
+func (s *Session) watchWindow(now time.Duration) {
+	switch {
+	case !s.tx.blocked():
+		s.nopAt = Never
+	case s.nopAt == Never:
+		s.count.Blocked++
+		s.nopAt = now + s.cfg.NopAfter
+	}
+}
+
+// Timeout is when HandleTimeout wants to be called.
+func (s *Session) Timeout() time.Duration { return min(s.ackAt, s.nopAt) }
+
+// HandleTimeout does what is due.
+func (s *Session) HandleTimeout(now time.Duration) {
+	if s.ackAt <= now {
+		s.ackAt = Never
+		s.ackNow = true
+	}
+	if s.nopAt <= now {
+		s.nopAt = now + s.cfg.NopAfter
+		s.nopDue = true
+	}
+}
