@@ -112,13 +112,20 @@ func (c *CQ) wait(ctx context.Context, out []Completion, until Readiness) (int, 
 		if condition != cqOpen {
 			return 0, conditionError(condition)
 		}
-		c.waiters.Add(1)
-		err := c.device.engine.WaitProgress(ctx, until)
-		c.waiters.Add(-1)
+		err := c.WaitProgress(ctx, until)
 		if err != nil && c.condition.Load() == cqOpen && !until.Ready() {
 			return 0, err
 		}
 	}
+}
+
+// WaitProgress waits until a condition holds, and moves packets meanwhile. The condition is
+// asked again whenever a completion has come, whichever thread has brought it; for other news
+// there is Engine.Wake.
+func (c *CQ) WaitProgress(ctx context.Context, until Readiness) error {
+	c.waiters.Add(1)
+	defer c.waiters.Add(-1)
+	return c.device.engine.WaitProgress(ctx, until)
 }
 
 // Notify is a channel that receives when completions have come, or the queue

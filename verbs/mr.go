@@ -148,6 +148,21 @@ func (m *MR) rekeyLocked() {
 	m.rkey.Store(uint32(m.region.RKey))
 }
 
+// Replace puts other memory of the same length in the place of the region's: requests under
+// way go on with it, under the same address and keys. So a program can have its memory back
+// while a peer still reads. Local work requests that name the region go on with it too.
+func (m *MR) Replace(buf []byte) error {
+	if uint64(len(buf)) != m.region.Length {
+		return fmt.Errorf("%w: %d bytes in the place of %d", ErrRange, len(buf), m.region.Length)
+	}
+	if err := m.pd.lock(); err != nil {
+		return err
+	}
+	defer m.pd.device.unlock()
+	m.region.Bytes = buf
+	return nil
+}
+
 // Deregister ends the use of the region. When it returns, nothing is written to
 // the memory any more: requests under way fail, here with IBV_WC_LOC_PROT_ERR,
 // at the peer with IBV_WC_REM_ACCESS_ERR. Packets that wait because the kernel
