@@ -33,7 +33,7 @@ type roomLaw struct {
 
 // libraryRooms are the rooms that programs and tools may build on.
 var libraryRooms = []string{
-	"wire", "transport", "verbs", "udp", "sim", "cm", "cm/mad", "bundle", "internal",
+	"wire", "transport", "verbs", "udp", "sim", "cm", "cm/mad", "bundle", rootRoom, "netconn", "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -104,6 +104,13 @@ var law = map[string]roomLaw{
 	// machine that knows neither verbs nor time.
 	"bundle":         {rooms: []string{"cm", "verbs", "internal", "bundle/machine"}},
 	"bundle/machine": pureLaw("wire"),
+
+	// The front door, and the protocol of its channels.
+	rootRoom:           {rooms: []string{"verbs", "cm", "udp", "internal", "internal/session"}},
+	"internal/session": pureLaw("wire", "internal"),
+
+	// Its channels as connections of package net.
+	"netconn": {rooms: []string{"braid"}, core: true},
 
 	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
 	"experiments": {rooms: libraryRooms},

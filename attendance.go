@@ -1,0 +1,128 @@
+package braid
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+const (
+	// lease is how long a leader that has left is taken to come back, and how long a
+	// handler may keep it busy before another goroutine stands in.
+	lease = 500 * time.Microsecond
+	// minRest and maxRest are how often that is looked at while the leader is at work.
+	minRest = time.Millisecond
+	maxRest = 4 * time.Millisecond
+	// slowTurns is how many messages get a goroutine of their own after a handler was slow.
+	slowTurns = 1024
+)
+
+// attendance knows who polls the device. A goroutine that waits for something takes the
+// leader's place, polls for all, and runs handlers itself, so that between a packet and
+// its reader there is no other goroutine (X-RDMA §IV-B, run to complete). A handler that
+// blocks would stop everything: if one takes longer than a lease, another goroutine stands
+// in, and for a while handlers get goroutines of their own.
+type attendance struct {
+	place    chan struct{} // holds one while somebody leads
+	asleep   atomic.Bool   // the leader waits for the engine
+	leftAt   atomic.Int64  // when the last leader left
+	handling atomic.Int64  // since when the leader has been in a handler; 0: it is not
+	slow     atomic.Int32  // messages that get goroutines of their own
+	relieved atomic.Bool   // somebody stands in
+	resting  atomic.Bool
+	stir     chan struct{}
+	wait     time.Duration
+	timer    *time.Timer
+}
+
+func (a *attendance) init() {
+	a.place, a.stir = make(chan struct{}, 1), make(chan struct{}, 1)
+	a.wait, a.timer = minRest, time.NewTimer(time.Hour)
+}
+
+// tell makes the leader look again whether what it waits for has come.
+func (a *attendance) tell(e verbs.Engine) {
+	if a.asleep.Load() {
+		e.Wake()
+	}
+}
+
+// leave gives the place up; somebody who waits for it takes over.
+func (a *attendance) leave(now func() time.Duration) {
+	a.leftAt.Store(int64(now()))
+	<-a.place
+	a.disturb()
+}
+
+// enter begins a handler in the leader's goroutine; false: it is to have its own.
+func (a *attendance) enter(now time.Duration) bool {
+	if a.slow.Load() > 0 {
+		a.slow.Add(-1)
+		return false
+	}
+	a.handling.Store(int64(now))
+	a.disturb()
+	return true
+}
+
+func (a *attendance) exit(e verbs.Engine) {
+	a.handling.Store(0)
+	if a.relieved.CompareAndSwap(true, false) {
+		e.Wake()
+	}
+}
+
+// attended says whether somebody polls or will soon.
+func (a *attendance) attended(now time.Duration) bool {
+	if len(a.place) > 0 {
+		return !a.stuck(now)
+	}
+	return now-time.Duration(a.leftAt.Load()) < lease
+}
+
+// stuck says whether a handler keeps the leader from polling.
+func (a *attendance) stuck(now time.Duration) bool {
+	since := a.handling.Load()
+	if since == 0 || now-time.Duration(since) < lease {
+		return false
+	}
+	a.slow.Store(slowTurns)
+	a.relieved.Store(true)
+	return true
+}
+
+// rest waits until it is time to look again: soon while the leader is at work, and not before
+// something happens while it sleeps. It returns false when the context is closed.
+func (a *attendance) rest(closed <-chan struct{}) bool {
+	var wake <-chan time.Time
+	if a.asleep.Load() && a.wait == maxRest {
+		a.resting.Store(true)
+		if !a.asleep.Load() { // it may have left before it could see that we rest
+			a.resting.Store(false)
+		}
+	}
+	if !a.resting.Load() {
+		a.timer.Reset(a.wait)
+		wake = a.timer.C
+		a.wait = min(2*a.wait, maxRest)
+	}
+	select {
+	case <-a.stir:
+		a.wait = minRest
+	case <-wake:
+	case <-closed:
+		return false
+	}
+	return true
+}
+
+// disturb ends a rest.
+func (a *attendance) disturb() {
+	if a.resting.Load() && a.resting.CompareAndSwap(true, false) {
+		select {
+		case a.stir <- struct{}{}:
+		default:
+		}
+	}
+}

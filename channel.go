@@ -1,0 +1,291 @@
+package braid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/fifo"
+	"github.com/braid-rdma/braid/internal/session"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Channel is a connection to a peer. Its methods may be called from any goroutine.
+type Channel struct {
+	context *Context
+	conn    *cm.Conn
+	peer    hello // what the peer said of itself
+	small   int   // the longest message in one operation
+	closing atomic.Bool
+	ended   atomic.Pointer[error]
+	done    chan struct{} // closed with ended
+	gone    chan struct{} // closed when all that the channel had is free
+
+	incoming chan *Msg // for Receive
+	handler  Handler
+	serve    context.Context // of Serve
+
+	// The rest belongs to the owner of the context.
+	number    uint32
+	qp        *verbs.QP
+	session   *session.Session
+	order     uint64 // messages sent
+	sends     sendQueue
+	header    [session.MaxHeader]byte
+	sges      [1]verbs.SGE
+	flushes   []*flush
+	dirty     bool
+	broken    bool          // the queue pair has failed
+	deadline  time.Duration // see deadlines
+	place     int
+	reads     int              // outstanding
+	fetching  bool             // see fetchQueue
+	partial   fifo.Queue[*Msg] // that are being fetched
+	handling  *Msg             // messages that handlers have, and how many
+	handlers  int
+	parked    fifo.Queue[*Msg]
+	transfers fifo.Queue[*transfer]
+}
+
+// maxHandlers is how many messages of a channel handlers may have at a time; further ones
+// wait, and so in the end does the peer.
+const maxHandlers = maxCalls
+
+// RemoteAddr is the peer's address.
+func (ch *Channel) RemoteAddr() netip.AddrPort { return ch.conn.RemoteAddr() }
+
+// LocalAddr is this side's address.
+func (ch *Channel) LocalAddr() netip.AddrPort { return ch.conn.LocalAddr() }
+
+// Context is the context of the channel.
+func (ch *Channel) Context() *Context { return ch.context }
+
+// SmallMessage is the longest message that the channel sends in one operation.
+func (ch *Channel) SmallMessage() int { return ch.small }
+
+// MaxMessage is the longest message that the peer takes.
+func (ch *Channel) MaxMessage() int { return ch.peer.maxMessage }
+
+// Done is closed when the channel has ended.
+func (ch *Channel) Done() <-chan struct{} { return ch.done }
+
+// Err is nil while the channel lives, and then why it ended.
+func (ch *Channel) Err() error {
+	if err := ch.ended.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Send sends a one-way message. One-way messages arrive in order, each once. When Send returns,
+// payload may be used again; Flush tells whether messages have arrived. Send waits
+// while the peer's application is behind. If it returns an error, the message does not arrive;
+// only where the channel has ended nobody knows.
+func (ch *Channel) Send(ctx context.Context, payload []byte) error {
+	o, err := ch.begin(session.Oneway, payload, untilReusable)
+	if err != nil {
+		return err
+	}
+	_, err = o.run(ctx)
+	return err
+}
+
+// Call sends a message and waits for the response. Release it when it is no longer
+// needed. A context that ends before is told to the peer's handler.
+func (ch *Channel) Call(ctx context.Context, payload []byte) (*Msg, error) {
+	o, err := ch.begin(session.Request, payload, untilResponse)
+	if err != nil {
+		return nil, err
+	}
+	_, err = o.run(ctx)
+	reply := o.reply
+	o.drop()
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func (ch *Channel) begin(kind session.Kind, payload []byte, u until) (*outgoing, error) {
+	if ch.closing.Load() {
+		return nil, fmt.Errorf("braid: %w: channel", ErrClosed)
+	}
+	o, err := ch.newOutgoing(kind, payload)
+	if err == nil {
+		o.until = u
+	}
+	return o, err
+}
+
+// Receive waits for the next message that is not a response. Release it when it is no longer
+// needed.
+func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
+	c := ch.context
+	for {
+		err := ch.Err() // asked first: what came before the end is delivered
+		select {
+		case m := <-ch.incoming:
+			c.submit(&m.taking.task)
+			return m, nil
+		default:
+		}
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case m := <-ch.incoming:
+			c.submit(&m.taking.task)
+			return m, nil
+		case <-ch.done:
+		case c.attendance.place <- struct{}{}:
+			if err := c.lead(ctx, (*receiving)(ch), false); err != nil && ctx.Err() != nil {
+				return nil, err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// receiving is the wait for a message.
+type receiving Channel
+
+func (r *receiving) arrived() bool { return len(r.incoming) > 0 || r.ended.Load() != nil }
+
+// Ready implements verbs.Readiness.
+func (r *receiving) Ready() bool { return r.arrived() || r.context.pending() }
+
+// Serve has a handler take the messages of the channel, until it or the context ends.
+func (ch *Channel) Serve(ctx context.Context, h Handler) error {
+	ch.setHandler(ctx, h)
+	c := ch.context
+	for {
+		if err := ch.Err(); err != nil {
+			return err
+		}
+		select {
+		case <-ch.done:
+		case c.attendance.place <- struct{}{}:
+			if err := c.lead(ctx, (*serving)(ch), true); err != nil && ctx.Err() != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+type serving Channel
+
+func (s *serving) arrived() bool { return s.ended.Load() != nil }
+
+// Ready implements verbs.Readiness.
+func (s *serving) Ready() bool { return s.arrived() || s.context.pending() }
+
+// setHandler makes the handler take what comes, and what has come.
+func (ch *Channel) setHandler(ctx context.Context, h Handler) {
+	ch.context.exclusive(func() {
+		ch.handler, ch.serve = h, ctx
+		for len(ch.incoming) > 0 {
+			ch.toHandler(<-ch.incoming)
+		}
+	})
+}
+
+// Flush waits until the peer's application has received all that was sent before.
+func (ch *Channel) Flush(ctx context.Context) error {
+	f := &flush{channel: ch, done: make(chan struct{})}
+	f.task.job = f
+	ch.context.submit(&f.task)
+	for !f.arrived() {
+		select {
+		case <-f.done:
+		case ch.context.attendance.place <- struct{}{}:
+			if err := ch.context.lead(ctx, f, false); err != nil && ctx.Err() != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return f.err
+}
+
+// flush is the wait for acknowledgements.
+type flush struct {
+	task
+	channel  *Channel
+	order    uint64
+	finished atomic.Bool
+	done     chan struct{}
+	err      error
+}
+
+func (f *flush) perform(c *Context) {
+	ch := f.channel
+	f.order = ch.order
+	if ch.Err() == nil && ch.session != nil && ch.session.Oldest() != nil {
+		ch.flushes = append(ch.flushes, f)
+		ch.session.AskForAck()
+		c.touch(ch)
+		return
+	}
+	f.finish(ch.Err())
+}
+
+func (f *flush) finish(err error) {
+	f.err = err
+	f.finished.Store(true)
+	f.channel.context.news = true
+	close(f.done)
+}
+
+func (f *flush) arrived() bool { return f.finished.Load() }
+
+// Ready implements verbs.Readiness.
+func (f *flush) Ready() bool { return f.arrived() || f.channel.context.pending() }
+
+// checkFlushes ends the flushes whose messages have all been received.
+func (ch *Channel) checkFlushes() {
+	if len(ch.flushes) == 0 {
+		return
+	}
+	oldest := ch.session.Oldest()
+	kept := ch.flushes[:0]
+	for _, f := range ch.flushes {
+		if oldest == nil || oldest.Ref.(*outgoing).order > f.order {
+			f.finish(nil)
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	ch.flushes = kept
+}
+
+// Close ends the channel. Before that it waits until the peer's application has received
+// what was sent, but not longer than Config.Linger. Closing twice is allowed.
+func (ch *Channel) Close() error {
+	ch.closing.Store(true)
+	var err error
+	if linger := ch.context.Config().Linger; ch.Err() == nil && linger > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), linger)
+		err = ch.Flush(ctx)
+		cancel()
+	}
+	ch.end(fmt.Errorf("braid: %w: channel", ErrClosed))
+	<-ch.gone
+	for m := ch.TryReceive(); m != nil; m = ch.TryReceive() {
+		m.Release() // nobody wants it
+	}
+	if err != nil && !errors.Is(err, ErrPeerClosed) {
+		return fmt.Errorf("braid: close: what was sent may not have arrived: %w", err)
+	}
+	return nil
+}
+
+// end ends the channel from any goroutine.
+func (ch *Channel) end(err error) { ch.context.exclusive(func() { ch.fail(err) }) }

@@ -1,0 +1,108 @@
+package braid
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/braid-rdma/braid/internal/session"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Config of a context; the zero value is the default.
+type Config struct {
+	// Device is what the context works on, and it stays open after it. Nil: a
+	// device on this host's addresses, which the context opens and closes.
+	Device *verbs.Device
+	// SinglePath makes connections of standard queue pairs (RC) instead of
+	// multi-path ones.
+	SinglePath bool
+	// SmallMessage is up to which length a message travels in one operation,
+	// default 4096 (X-RDMA §IV-C). A channel uses the smaller of both ends' values.
+	SmallMessage int
+	// MaxMessage is the longest message that is received, default 1 GiB.
+	MaxMessage int
+	// Window is how many messages a peer may have on their way to this side's
+	// application, default 64. A channel begins with four and gets more as it uses them.
+	Window int
+	// Fragment is the most that one READ of a large message fetches, default 64 KiB
+	// (§V-C); Fragments is how many a context has outstanding, default 64.
+	Fragment, Fragments int
+	// Memory is how much the large messages of all channels may take that have not reached
+	// the application, default 1 GiB. Others wait; the longest message always fits.
+	Memory int
+	// Keepalive is the silence after which a peer is asked whether it lives, by a WRITE
+	// of no bytes (§V-A); default 10 s, negative: never.
+	Keepalive time.Duration
+	// Patience is how long a peer may be silent when something was sent to it, default 4.3 s.
+	// It becomes the next longer of the times that RDMA knows, which are powers of two.
+	Patience time.Duration
+	// Linger is how long Close waits for the peer's application to receive what was
+	// sent, default 5 s; negative: not at all.
+	Linger time.Duration
+	// Channels is how many there may be, default 1024. Together with Window it decides the
+	// size of the completion queue.
+	Channels int
+}
+
+// Limits of a configuration, and what it does not decide.
+const (
+	maxSmall        = 64 << 10
+	minWindow       = 4
+	maxWindow       = 1024
+	maxMessage      = 1 << 30
+	maxCalls        = 128 // of a channel that wait for a response
+	readsPerChannel = 16  // as many as a queue pair may have
+	signalEvery     = 16  // sends between two completions
+)
+
+func (c Config) withDefaults() (Config, error) {
+	c.SmallMessage = cmp.Or(c.SmallMessage, 4096)
+	c.MaxMessage = cmp.Or(c.MaxMessage, maxMessage)
+	c.Window = cmp.Or(c.Window, 64)
+	c.Fragment = cmp.Or(c.Fragment, 64<<10)
+	c.Fragments = cmp.Or(c.Fragments, 64)
+	c.Memory = cmp.Or(c.Memory, 1<<30)
+	c.Keepalive = cmp.Or(c.Keepalive, verbs.DefaultKeepalive)
+	c.Linger = cmp.Or(c.Linger, 5*time.Second)
+	c.Channels = cmp.Or(c.Channels, 1024)
+	if c.Patience < 0 {
+		return c, fmt.Errorf("%w: Patience is %v", ErrConfig, c.Patience)
+	}
+	for _, f := range []struct {
+		name            string
+		value, min, max int
+	}{
+		{"SmallMessage", c.SmallMessage, 1, maxSmall},
+		{"MaxMessage", c.MaxMessage, c.SmallMessage, maxMessage},
+		{"Window", c.Window, minWindow, maxWindow},
+		{"Fragment", c.Fragment, 1024, maxMessage},
+		{"Fragments", c.Fragments, 1, 1 << 16},
+		{"Memory", c.Memory, 1 << 20, 1 << 46},
+		{"Channels", c.Channels, 1, verbs.MaxCQDepth / c.operations()},
+	} {
+		if f.value < f.min || f.value > f.max {
+			return c, fmt.Errorf("%w: %s is %d, want %d to %d", ErrConfig, f.name, f.value, f.min, f.max)
+		}
+	}
+	return c, nil
+}
+
+// session is what a channel's protocol is told.
+func (c *Config) session() session.Config {
+	return session.Config{MinWindow: minWindow, MaxWindow: c.Window, MaxCalls: maxCalls, MaxMessage: c.MaxMessage, Fragment: c.Fragment}
+}
+
+// frameSize is the length of a slot, in whole cache lines.
+func (c *Config) frameSize() int { return (session.MaxHeader + c.SmallMessage + 63) &^ 63 }
+
+// receiveDepth and sendDepth are the operations that a channel may have outstanding: the window,
+// control frames and responses; those, READs, and sends that have not told their completion.
+func (c *Config) receiveDepth() int { return c.Window + session.Reserve + maxCalls }
+
+func (c *Config) sendDepth() int {
+	return c.Window + session.Reserve + maxHandlers + readsPerChannel + 2*signalEvery
+}
+
+// operations is how many completions a channel can have at a time.
+func (c *Config) operations() int { return c.receiveDepth() + c.sendDepth() }

@@ -1,0 +1,142 @@
+package braid
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/fifo"
+	"github.com/braid-rdma/braid/udp"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Context is where channels live: a device, the memory for messages, and one
+// thread's worth of work. Contexts share nothing, so a program that needs more
+// than one processor opens several.
+type Context struct {
+	cfg     Config
+	device  *verbs.Device
+	engine  verbs.Engine
+	manager *cm.Manager
+	pd      *verbs.PD
+	cq      *verbs.CQ
+	slots   *slots
+	buffers *buffers
+	msgs    sync.Pool // *Msg
+	outs    sync.Pool // *outgoing
+
+	inbox inbox
+	owned atomic.Bool // somebody does the work
+
+	attendance attendance
+	timer      *time.Timer
+	closed     chan struct{}
+	close      sync.Once
+	background sync.WaitGroup // goroutines of the context
+
+	// The rest belongs to the owner.
+	channels   []*Channel // by number; nil: free
+	listeners  map[*Listener]struct{}
+	dirty      []*Channel // something may be to do
+	operations operations
+	fetches    fetchQueue
+	requests   fifo.Queue[*Msg] // for handlers
+	waiting    atomic.Int32
+	deadlines  deadlines
+	timerAt    time.Duration
+	news       bool // somebody's wait has ended
+	notify     chan struct{}
+	eventFD    *eventFD
+	polled     [64]verbs.Completion
+}
+
+// Open makes a context.
+func Open(cfg Config) (*Context, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), listeners: map[*Listener]struct{}{}, timerAt: never}
+	c.msgs.New = func() any { return newMsg(c) }
+	c.outs.New = func() any { return newOutgoing() }
+	if c.device == nil {
+		if c.device, err = udp.Open(udp.Config{}); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.prepare(); err != nil {
+		c.release()
+		return nil, fmt.Errorf("braid: %w", err)
+	}
+	c.attendance.init()
+	c.timer = time.AfterFunc(time.Hour, c.tick)
+	c.background.Go(c.standBy)
+	return c, nil
+}
+
+func (c *Context) prepare() (err error) {
+	c.engine = c.device.Engine()
+	if c.manager, err = cm.New(c.device, cm.Config{}); err != nil {
+		return err
+	}
+	if c.pd, err = c.device.CreatePD(); err != nil {
+		return err
+	}
+	c.slots = newSlots(c.pd, c.cfg.frameSize())
+	c.buffers = newBuffers(c.pd)
+	c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations())
+	return err
+}
+
+// release frees what prepare made.
+func (c *Context) release() {
+	if c.manager != nil {
+		c.manager.Close()
+	}
+	if c.cq != nil {
+		c.cq.Close()
+	}
+	if c.pd != nil {
+		c.pd.Close()
+	}
+	if c.cfg.Device == nil {
+		c.device.Close()
+	}
+}
+
+// Close closes the listeners, the channels, each as Channel.Close does, and the context.
+// Closing twice is allowed.
+func (c *Context) Close() error {
+	c.close.Do(func() {
+		close(c.closed) // no more of either
+		var listeners []*Listener
+		c.exclusive(func() { listeners = slices.Collect(maps.Keys(c.listeners)) })
+		for _, l := range listeners {
+			l.Close()
+		}
+		var all []*Channel
+		c.exclusive(func() { all = slices.Clone(c.channels) })
+		var closing sync.WaitGroup
+		for _, ch := range all {
+			if ch != nil {
+				closing.Go(func() { ch.Close() })
+			}
+		}
+		closing.Wait()
+		c.engine.Wake()
+		c.timer.Stop()
+		c.background.Wait()
+		if c.eventFD != nil {
+			c.eventFD.close()
+		}
+		c.release()
+	})
+	return nil
+}
+
+// now is the time of the device, which is virtual in a simulation.
+func (c *Context) now() time.Duration { return time.Duration(c.engine.Now()) }

@@ -1,0 +1,164 @@
+package braid
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/udp"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// liar is a peer that knows the handshake and nothing else.
+type liar struct {
+	qp *verbs.QP
+}
+
+// newLiar connects a liar to a listener.
+func newLiar(t *testing.T, address string, h hello) *liar {
+	t.Helper()
+	dev, err := udp.Open(udp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dev.Close() })
+	manager, err := cm.New(dev, cm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pd, err := dev.CreatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := dev.CreateCQ(1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := manager.Dial(soon(t), address, cm.Options{
+		PD: pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cq, MaxInline: 256}, PrivateData: h.bytes(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &liar{conn.QP()}
+}
+
+// headed is the start of a frame with a header: kind, flags, length of the header, call.
+func headed(kind, flags byte, length uint16, call uint32, more ...byte) []byte {
+	b := binary.BigEndian.AppendUint16([]byte{kind, flags}, length)
+	return append(binary.BigEndian.AppendUint32(b, call), more...)
+}
+
+// A peer that lies ends its own channel, and no other.
+func TestHostilePeers(t *testing.T) {
+	c := open(t, Config{MaxMessage: 1 << 20})
+	l := listen(t, c)
+	honest, err := open(t, Config{}).Dial(soon(t), l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := l.Accept(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bare, withHeader, ack = 0 << 29, 1 << 29, 2 << 29
+	const window = 4 << 16 // what an honest peer grants at first
+	source := make([]byte, 16)
+	binary.BigEndian.PutUint32(source[12:], 1<<16)
+	lies := map[string]func(p *verbs.SendWR){
+		"a SEND without immediate data":           func(p *verbs.SendWR) { p.Op, p.Inline = verbs.OpSend, []byte("hello") },
+		"an acknowledgement of what was not sent": func(p *verbs.SendWR) { p.Imm = ack | window | 5 },
+		"a window that shrinks":                   func(p *verbs.SendWR) { p.Imm = ack },
+		"an unknown kind of frame":                func(p *verbs.SendWR) { p.Imm = 7<<29 | window },
+		"a control frame with a payload":          func(p *verbs.SendWR) { p.Imm, p.Inline = ack|window, []byte("x") },
+		"a header that is cut":                    func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, []byte{2, 0, 0} },
+		"a header longer than the frame":          func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 0, 900, 1) },
+		"an unknown kind of message":              func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(99, 0, 8, 1) },
+		"a response to a call never made":         func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(3, 0, 8, 77) },
+		"a message longer than is taken": func(p *verbs.SendWR) {
+			p.Imm, p.Inline = withHeader|window, headed(2, 1, 24, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0, 0, 0)
+		},
+		"a large message at no address": func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 1, 24, 1, source...) },
+	}
+	for name, lie := range lies {
+		t.Run(name, func(t *testing.T) {
+			p := newLiar(t, l.Addr().String(), hello{small: 4096, maxMessage: 1 << 30, window: 4})
+			victim, err := l.Accept(soon(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wr := verbs.SendWR{Op: verbs.OpSendImm, Imm: bare | window}
+			lie(&wr)
+			if err := p.qp.PostSend(&wr); err != nil {
+				t.Fatal(err)
+			}
+			if m, err := victim.Receive(soon(t)); err == nil {
+				t.Fatalf("the application gets %d bytes", m.Len())
+			} else if !errors.Is(err, ErrPeer) && !errors.Is(err, verbs.ErrRemoteAccess) {
+				t.Errorf("the channel ends with %v", err)
+			}
+		})
+	}
+	// More messages than were granted.
+	p := newLiar(t, l.Addr().String(), hello{small: 4096, maxMessage: 1 << 30, window: 4})
+	victim, err := l.Accept(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 7 {
+		if err := p.qp.PostSend(&verbs.SendWR{Op: verbs.OpSendImm, Imm: bare | window, Inline: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-victim.Done()
+	if !errors.Is(victim.Err(), ErrPeer) {
+		t.Errorf("more messages than were granted: %v", victim.Err())
+	}
+	if err := honest.Send(soon(t), []byte("still here")); err != nil {
+		t.Error(err)
+	}
+	if m, err := served.Receive(soon(t)); err != nil || string(m.Bytes()) != "still here" {
+		t.Errorf("the honest peer: %v", err)
+	}
+}
+
+// Strangers that do not know the handshake are refused with a reason.
+func TestStrangersAreRefused(t *testing.T) {
+	l := listen(t, open(t, Config{}))
+	dev, err := udp.Open(udp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dev.Close()
+	manager, err := cm.New(dev, cm.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pd, err := dev.CreatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cq, err := dev.CreateCQ(256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := hello{small: 1, maxMessage: 1, window: 1}
+	version2 := later.bytes()
+	version2[3] = 2
+	for name, data := range map[string][]byte{"nothing": nil, "words": []byte("let me in, whoever you are"), "version 2": version2, "no sizes": (&hello{}).bytes()} {
+		_, err := manager.Dial(soon(t), l.Addr().String(), cm.Options{PD: pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cq}, PrivateData: data})
+		var reject *cm.RejectError
+		if !errors.As(err, &reject) || len(reject.PrivateData) == 0 {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			t.Logf("%s: %s", name, reject.PrivateData)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if ch, err := l.Accept(ctx); err == nil {
+		t.Errorf("a stranger is accepted: %v", ch.RemoteAddr())
+	}
+}

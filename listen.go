@@ -1,0 +1,175 @@
+package braid
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/braid-rdma/braid/cm"
+)
+
+// Listener takes channels that peers dial.
+type Listener struct {
+	context  *Context
+	listener *cm.Listener
+	accepted chan *Channel
+	stop     context.CancelFunc
+	closed   atomic.Bool
+	done     chan struct{}
+	close    sync.Once
+}
+
+// maxBacklog is how many channels may wait for Accept.
+const maxBacklog = 256
+
+// Listen listens on a port; port 0 takes a free one.
+func (c *Context) Listen(port uint16) (*Listener, error) {
+	listener, err := c.manager.Listen(port)
+	if err != nil {
+		return nil, fmt.Errorf("braid: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Listener{context: c, listener: listener, accepted: make(chan *Channel, maxBacklog), stop: stop, done: make(chan struct{})}
+	c.exclusive(func() {
+		if err = c.open(); err == nil {
+			c.listeners[l] = struct{}{}
+			c.background.Go(func() { l.grant(ctx) })
+		}
+	})
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Addr is the address listened on.
+func (l *Listener) Addr() netip.AddrPort { return l.listener.Addr() }
+
+// grant accepts the requests of peers, each in a goroutine of its own since a peer may not
+// even exist; the connection manager bounds their number.
+func (l *Listener) grant(ctx context.Context) {
+	for {
+		request, err := l.listener.Next(ctx)
+		if err != nil {
+			l.Close() // also when the device is closed
+			return
+		}
+		l.context.background.Go(func() { l.accept(ctx, request) })
+	}
+}
+
+func (l *Listener) accept(ctx context.Context, request *cm.Request) {
+	var h hello
+	if err := h.parse(request.PrivateData()); err != nil {
+		_ = request.Reject(refusal(err))
+		return
+	}
+	ch, err := l.context.add()
+	if err != nil {
+		_ = request.Reject(refusal(err))
+		return
+	}
+	conn, err := request.Accept(ctx, ch.options())
+	if err == nil {
+		err = ch.establish(conn)
+	}
+	if err != nil {
+		ch.abandon(err)
+		return
+	}
+	select {
+	case l.accepted <- ch:
+	case <-l.done:
+		ch.Close()
+	default:
+		ch.end(fmt.Errorf("%w: nobody accepts", ErrLimit))
+	}
+}
+
+// Accept waits for a channel.
+func (l *Listener) Accept(ctx context.Context) (*Channel, error) {
+	select {
+	case ch := <-l.accepted:
+		return ch, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.done:
+		return nil, fmt.Errorf("braid: %w: listener", ErrClosed)
+	}
+}
+
+// Serve has a handler take the messages of all channels that peers dial, until the context
+// ends or the listener is closed. Then it closes these channels.
+func (l *Listener) Serve(ctx context.Context, h Handler) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var taking sync.WaitGroup
+	taking.Go(func() { l.serveAll(ctx, h) })
+	defer taking.Wait()
+	c := l.context
+	for {
+		if l.closed.Load() {
+			stop()
+			return fmt.Errorf("braid: %w: listener", ErrClosed)
+		}
+		select {
+		case <-l.done:
+		case c.attendance.place <- struct{}{}:
+			if err := c.lead(ctx, (*serveWait)(l), true); err != nil && ctx.Err() != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// serveAll gives the handler to each channel, and closes them in the end.
+func (l *Listener) serveAll(ctx context.Context, h Handler) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		ch, err := l.Accept(ctx)
+		if err != nil {
+			return
+		}
+		ch.setHandler(ctx, h)
+		stop := context.AfterFunc(ctx, func() { ch.Close() })
+		all.Go(func() {
+			<-ch.gone
+			stop()
+		})
+	}
+}
+
+type serveWait Listener
+
+func (s *serveWait) arrived() bool { return s.closed.Load() }
+
+// Ready implements verbs.Readiness.
+func (s *serveWait) Ready() bool { return s.arrived() || s.context.pending() }
+
+// Close stops listening. Channels that were accepted live on, except those that no Accept has
+// returned. Closing twice is allowed.
+func (l *Listener) Close() error {
+	l.close.Do(func() {
+		l.closed.Store(true)
+		close(l.done)
+		l.stop()
+		l.listener.Close()
+		l.context.exclusive(func() { delete(l.context.listeners, l) })
+		l.context.engine.Wake()
+		for {
+			select {
+			case ch := <-l.accepted:
+				go ch.Close()
+			default:
+				return
+			}
+		}
+	})
+	return nil
+}

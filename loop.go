@@ -1,0 +1,282 @@
+package braid
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+const never time.Duration = math.MaxInt64
+
+// run does all there is to do, unless another goroutine is at it, which then does this one's
+// part as well.
+func (c *Context) run() {
+	for c.owned.CompareAndSwap(false, true) {
+		c.work()
+		c.owned.Store(false)
+		if c.inbox.empty() {
+			return
+		}
+		// A task came while its goroutine still saw an owner.
+	}
+}
+
+// submit asks the owner to do something.
+func (c *Context) submit(t *task) {
+	c.inbox.push(t)
+	c.run()
+}
+
+// exclusive runs f as the owner and returns when it is done.
+func (c *Context) exclusive(f func()) {
+	job := &function{f: f, done: make(chan struct{})}
+	job.task.job = job
+	c.submit(&job.task)
+	<-job.done
+}
+
+// nextRequest takes a message for a handler. Only the owner may, so that it may have to be
+// asked again.
+func (c *Context) nextRequest() *Msg {
+	if c.waiting.Load() == 0 || !c.owned.CompareAndSwap(false, true) {
+		return nil
+	}
+	m, ok := c.requests.Pop()
+	if ok {
+		c.waiting.Add(-1)
+		m.channel.take(m)
+	}
+	c.owned.Store(false)
+	if !c.inbox.empty() {
+		c.run()
+	}
+	return m
+}
+
+// work is one turn of the owner: what was asked for, what has completed, and what
+// follows from it.
+func (c *Context) work() {
+	for {
+		busy := false
+		for t := c.inbox.take(); t != nil; {
+			next := t.next // the task may be used again at once
+			t.job.perform(c)
+			t, busy = next, true
+		}
+		if c.cq.Ready() {
+			n, _ := c.cq.Poll(c.polled[:]) // an error ends the queue pairs, which tell
+			for i := range c.polled[:n] {
+				c.handle(&c.polled[i])
+			}
+			busy = busy || n > 0
+		}
+		c.pumpDirty()
+		if !busy {
+			break
+		}
+	}
+	c.setTimer()
+	if c.news {
+		c.tellNews()
+	}
+}
+
+// pumpDirty lets the channels do what the last events allow.
+func (c *Context) pumpDirty() {
+	for i := 0; i < len(c.dirty); i++ { // pumping one may touch another
+		ch := c.dirty[i]
+		ch.dirty = false
+		ch.pump()
+	}
+	clear(c.dirty)
+	c.dirty = c.dirty[:0]
+}
+
+func (c *Context) touch(ch *Channel) {
+	if !ch.dirty {
+		ch.dirty = true
+		c.dirty = append(c.dirty, ch)
+	}
+}
+
+// handle takes a completion.
+func (c *Context) handle(e *verbs.Completion) {
+	number := uint32(e.WRID)
+	switch e.WRID & workKind {
+	case workReceive:
+		t := c.slots.at(number)
+		t.owner.received(t, e)
+	case workFrame:
+		if ch := c.channels[number]; ch != nil {
+			ch.frameSent(e)
+		}
+	case workOperation:
+		c.operations.take(number).completed(c, e)
+	}
+}
+
+// Work requests are known by their kind in the high byte, and a number below.
+const (
+	workReceive   uint64 = iota << 56 // of a slot
+	workFrame                         // of a channel
+	workOperation                     // of an operation
+	workKind      uint64 = 0xff << 56
+)
+
+// operation is a request whose completion is awaited by itself.
+type operation interface {
+	completed(c *Context, e *verbs.Completion)
+}
+
+// operations gives them numbers.
+type operations struct {
+	all  []operation
+	free []uint32
+}
+
+func (o *operations) add(op operation) uint32 {
+	if n := len(o.free); n > 0 {
+		number := o.free[n-1]
+		o.free = o.free[:n-1]
+		o.all[number] = op
+		return number
+	}
+	o.all = append(o.all, op)
+	return uint32(len(o.all) - 1)
+}
+
+func (o *operations) take(number uint32) operation {
+	op := o.all[number]
+	o.all[number] = nil
+	o.free = append(o.free, number)
+	return op
+}
+
+// waiter is what a goroutine waits for. Ready, which the engine asks, is also true when the
+// context has work.
+type waiter interface {
+	verbs.Readiness
+	arrived() bool
+}
+
+// pending says whether the owner has something to do.
+func (c *Context) pending() bool {
+	return c.cq.Ready() || !c.inbox.empty() || c.waiting.Load() > 0
+}
+
+// lead polls the device, for all goroutines of the context, until w has arrived. Only the
+// goroutine that holds the leader's place may call it.
+func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
+	defer c.attendance.leave(c.now)
+	for {
+		c.run()
+		if m := c.nextRequest(); m != nil {
+			c.dispatch(m, inline)
+			continue
+		}
+		if w.arrived() {
+			return nil
+		}
+		c.attendance.asleep.Store(true)
+		err := c.cq.WaitProgress(ctx, w)
+		c.attendance.asleep.Store(false)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// dispatch has a message handled: here, if this goroutine has nothing better to do and handlers
+// are quick, else in a goroutine of its own.
+func (c *Context) dispatch(m *Msg, inline bool) {
+	if inline && c.attendance.enter(c.now()) {
+		m.handle()
+		c.attendance.exit(c.engine)
+		return
+	}
+	c.background.Go(m.handle)
+}
+
+// standBy does the work while nobody leads. It is no thread of the data path: it lets
+// whoever polls alone, and looks now and then whether somebody still does.
+func (c *Context) standBy() {
+	notify := c.cq.Notify()
+	for {
+		select {
+		case <-notify:
+		case <-c.closed:
+			return
+		}
+		for c.attendance.attended(c.now()) {
+			if !c.attendance.rest(c.closed) {
+				return
+			}
+		}
+		c.standIn()
+	}
+}
+
+// standIn leads until the handler returns that keeps the leader busy, or once.
+func (c *Context) standIn() {
+	w := &standIn{c}
+	for {
+		c.run()
+		if m := c.nextRequest(); m != nil {
+			c.dispatch(m, false)
+			continue
+		}
+		if !c.attendance.stuck(c.now()) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), maxRest)
+		_ = c.cq.WaitProgress(ctx, w) // time-outs included: is the leader still stuck?
+		cancel()
+		select {
+		case <-c.closed:
+			return
+		default:
+		}
+	}
+}
+
+// standIn is what the one who stands in waits for.
+type standIn struct{ c *Context }
+
+func (w *standIn) Ready() bool { return w.c.pending() || w.c.attendance.handling.Load() == 0 }
+
+// tick is the timer's goroutine.
+func (c *Context) tick() {
+	job := &expiry{}
+	job.task.job = job
+	c.submit(&job.task)
+}
+
+// expiry runs what is due.
+type expiry struct{ task }
+
+func (*expiry) perform(c *Context) {
+	c.timerAt = never
+	now := c.now()
+	for {
+		ch, ok := c.deadlines.due(now)
+		if !ok {
+			return
+		}
+		if ch.session != nil && ch.ended.Load() == nil {
+			ch.session.HandleTimeout(now)
+			c.touch(ch)
+		}
+	}
+}
+
+// setTimer arranges for the earliest deadline.
+func (c *Context) setTimer() {
+	next := c.deadlines.next()
+	if next >= c.timerAt {
+		return
+	}
+	c.timerAt = next
+	c.timer.Reset(max(0, next-c.now()))
+}

@@ -1,0 +1,17 @@
+package braid
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain runs the tests, and fails if one left a goroutine behind. With the variable of a child
+// in its environment the same binary is the second process of a test instead.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childVariable); role != "" {
+		os.Exit(beChild(role))
+	}
+	goleak.VerifyTestMain(m)
+}

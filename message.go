@@ -1,0 +1,190 @@
+package braid
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/braid-rdma/braid/internal/session"
+)
+
+// Handler has what is to be done with a message. What it returns is the response if the message
+// is a call; an error reaches the caller as a *CallError. The message is released when
+// it returns. A response longer than Config.SmallMessage is not copied: the peer reads it from
+// where it is, so do not change it afterwards.
+//
+// Handlers of one channel run at the same time if they are slow, so that messages that need
+// an order are better taken by Channel.Receive.
+type Handler func(ctx context.Context, m *Msg) ([]byte, error)
+
+// Msg is a message that has arrived.
+type Msg struct {
+	in       session.In
+	channel  *Channel
+	slot     *slot
+	buffer   *buffer
+	released atomic.Bool
+	replied  atomic.Bool
+	ctx      callContext // of a call
+
+	taking taking
+	// Messages that are being handled, of a channel.
+	previous, next *Msg
+}
+
+func newMsg(*Context) *Msg {
+	m := &Msg{}
+	m.in.Ref = m
+	m.taking.message = m
+	m.taking.task.job = &m.taking
+	return m
+}
+
+// Bytes is the payload. It is valid until the message is released, and not copied.
+func (m *Msg) Bytes() []byte { return m.in.Payload }
+
+// Len is the length of the payload.
+func (m *Msg) Len() int { return m.in.Length }
+
+// IsCall says whether the sender waits for a response.
+func (m *Msg) IsCall() bool { return m.in.Kind == session.Request }
+
+// Channel is what the message came by.
+func (m *Msg) Channel() *Channel { return m.channel }
+
+// Reply sends the response to a call. When it returns, payload may be used again. If the context
+// ends before the response was sent, the call is still open. Handlers return their response instead.
+func (m *Msg) Reply(ctx context.Context, payload []byte) error {
+	return m.respond(ctx, session.Response, payload)
+}
+
+// Fail ends a call with an error: the caller gets a *CallError with its text.
+func (m *Msg) Fail(ctx context.Context, reason error) error {
+	return m.respond(ctx, session.Failure, reasonOf(reason))
+}
+
+// maxReason bounds the text of an error that a caller gets.
+const maxReason = 1024
+
+func reasonOf(err error) []byte {
+	text := err.Error()
+	return []byte(text[:min(len(text), maxReason)])
+}
+
+// claim takes the right to respond.
+func (m *Msg) claim() error {
+	if !m.IsCall() || m.replied.Swap(true) {
+		return ErrNotCall
+	}
+	return nil
+}
+
+func (m *Msg) respond(ctx context.Context, kind session.Kind, payload []byte) error {
+	if err := m.claim(); err != nil {
+		return err
+	}
+	o, err := m.channel.newOutgoing(kind, payload)
+	if err != nil {
+		m.replied.Store(false)
+		return err
+	}
+	o.Call, o.until = m.in.Call, untilReusable
+	sent, err := o.run(ctx)
+	if !sent {
+		m.replied.Store(false)
+	}
+	return err
+}
+
+// Release gives the memory of the message back. Forgotten messages keep theirs until the
+// context is closed.
+func (m *Msg) Release() {
+	if m.released.Swap(true) {
+		return
+	}
+	c := m.channel.context
+	if m.slot != nil {
+		c.slots.put(m.slot)
+	}
+	if m.buffer != nil {
+		c.buffers.put(m.buffer)
+	}
+	m.in.Payload = nil
+}
+
+// taking tells the protocol that the application has received a message.
+type taking struct {
+	task
+	message *Msg
+}
+
+func (t *taking) perform(*Context) { t.message.channel.take(t.message) }
+
+// handle runs the handler.
+func (m *Msg) handle() {
+	response, err := m.channel.handler(&m.ctx, m)
+	if m.claim() != nil {
+		m.Release()
+		m.channel.handled(m)
+		return
+	}
+	kind := session.Response
+	if err != nil {
+		kind, response = session.Failure, reasonOf(err)
+	}
+	o, err := m.channel.newOutgoing(kind, response)
+	if err != nil {
+		kind = session.Failure
+		o, err = m.channel.newOutgoing(kind, reasonOf(err))
+	}
+	if err != nil { // no memory, not even for that
+		m.channel.handled(m)
+		m.channel.end(err)
+		return
+	}
+	o.Call, o.until, o.request = m.in.Call, untilNothing, m
+	m.channel.context.submit(&o.task)
+}
+
+// callContext is the context of a handler: that of Serve, which ends also when the caller gives
+// up or the channel ends. Most handlers never ask, and so cost nothing.
+type callContext struct {
+	context.Context // of Serve
+
+	mu        sync.Mutex
+	cancelled bool
+	real      context.Context
+	cancel    context.CancelFunc
+}
+
+func (x *callContext) reset(serve context.Context) {
+	x.Context, x.cancelled, x.real, x.cancel = serve, false, nil, nil
+}
+
+func (x *callContext) made() context.Context {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.real == nil {
+		x.real, x.cancel = context.WithCancel(x.Context)
+		if x.cancelled {
+			x.cancel()
+		}
+	}
+	return x.real
+}
+
+// Done implements context.Context.
+func (x *callContext) Done() <-chan struct{} { return x.made().Done() }
+
+// Err implements context.Context.
+func (x *callContext) Err() error { return x.made().Err() }
+
+// end is called by the owner.
+func (x *callContext) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.cancelled = true
+	if x.cancel != nil {
+		x.cancel()
+	}
+}

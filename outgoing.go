@@ -1,0 +1,282 @@
+package braid
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/braid-rdma/braid/internal/session"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// until is what the sender of a message waits for.
+type until uint8
+
+const (
+	untilNothing  until = iota
+	untilReusable       // the payload may be used again: it was copied, or the peer has read it
+	untilResponse
+)
+
+// outgoing is a message on its way. It is used by its sender, by the protocol until the
+// peer's application has received it, and if it is a call by the protocol until the response.
+type outgoing struct {
+	session.Out
+	task      task
+	cancel    cancellation
+	channel   *Channel
+	until     until
+	order     uint64 // of the messages of a channel
+	payload   []byte
+	slot      *slot     // that has it, if it is small
+	mr        *verbs.MR // from which the peer reads it, if it is large
+	request   *Msg      // that it is the response to, if a handler gave it
+	users     atomic.Int32
+	finished  atomic.Bool
+	withdrawn bool
+	sending   bool // from the slot
+	done      chan struct{}
+	reply     *Msg
+	err       error
+}
+
+func newOutgoing() *outgoing {
+	o := &outgoing{done: make(chan struct{}, 1)}
+	o.Ref, o.task.job = o, o
+	o.cancel.outgoing, o.cancel.task.job = o, &o.cancel
+	return o
+}
+
+// newOutgoing prepares a message: a small one is copied to where it is sent from, of
+// a large one the peer is given the right to read it.
+func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, error) {
+	if err := ch.Err(); err != nil {
+		return nil, err
+	}
+	if len(payload) > ch.peer.maxMessage {
+		return nil, fmt.Errorf("%w: %d bytes, the peer takes %d", ErrTooLong, len(payload), ch.peer.maxMessage)
+	}
+	c := ch.context
+	o := c.outs.Get().(*outgoing)
+	o.Out = session.Out{Kind: kind, Length: len(payload), Ref: o}
+	o.channel, o.payload, o.request, o.reply, o.err = ch, payload, nil, nil, nil
+	o.finished.Store(false)
+	select {
+	case <-o.done:
+	default:
+	}
+	o.users.Store(2)
+	if kind == session.Request {
+		o.users.Store(3)
+	}
+	var err error
+	switch {
+	case len(payload) > ch.small:
+		o.Large = true
+		o.mr, err = c.pd.RegisterMemory(payload, verbs.RemoteRead)
+		if err == nil {
+			o.Source = session.Source{Addr: o.mr.Addr(), RKey: o.mr.RKey()}
+		}
+	default:
+		if o.slot, err = c.slots.take(); err == nil {
+			copy(o.slot.bytes()[session.MaxHeader:], payload)
+		}
+	}
+	if err != nil {
+		c.outs.Put(o)
+		return nil, fmt.Errorf("braid: %w", err)
+	}
+	return o, nil
+}
+
+// run sends the message and waits for what its sender waits for. It returns false if the message
+// was withdrawn.
+func (o *outgoing) run(ctx context.Context) (sent bool, err error) {
+	o.withdrawn = false
+	o.channel.context.submit(&o.task)
+	o.wait(ctx)
+	sent, err = !o.withdrawn, o.err
+	if o.until != untilResponse {
+		o.drop()
+	}
+	return sent, err
+}
+
+// perform gives the message to the protocol.
+func (o *outgoing) perform(c *Context) {
+	ch := o.channel
+	if o.request != nil {
+		ch.served(o.request)
+	}
+	if err := ch.Err(); err != nil {
+		o.finish(err)
+		o.users.Store(1)
+		if o.until == untilNothing {
+			o.drop()
+		}
+		o.free()
+		return
+	}
+	ch.order++
+	o.order = ch.order
+	ch.session.Send(c.now(), &o.Out)
+	c.touch(ch)
+	if o.until == untilNothing {
+		o.finish(nil)
+		o.drop()
+	}
+}
+
+// posted is called when the message is in the send queue, and its slot in use if it is sent from there.
+func (o *outgoing) posted(slotInUse bool) {
+	if slotInUse {
+		o.sending = true
+		o.users.Add(1)
+	} else if o.slot != nil {
+		o.channel.context.slots.put(o.slot)
+		o.slot = nil
+	}
+	if o.until == untilReusable && !o.Large {
+		o.finish(nil)
+	}
+}
+
+// completed handles the completion of a send from the slot.
+func (o *outgoing) completed(c *Context, e *verbs.Completion) {
+	c.slots.put(o.slot)
+	o.slot, o.sending = nil, false
+	o.channel.frameSent(e)
+	o.drop()
+}
+
+// readByPeer is called when the peer has read a large message.
+func (o *outgoing) readByPeer() {
+	o.free()
+	if o.until == untilReusable {
+		o.finish(nil)
+	}
+}
+
+// acknowledged is called when the peer's application has received the message.
+func (o *outgoing) acknowledged() {
+	o.free()
+	if o.until == untilReusable {
+		o.finish(nil)
+	}
+	o.drop()
+}
+
+// free gives back what the message is sent from: it was not sent, or the peer has all of it.
+func (o *outgoing) free() {
+	c := o.channel.context
+	if o.slot != nil && !o.sending {
+		c.slots.put(o.slot)
+		o.slot = nil
+	}
+	if o.mr != nil {
+		_ = o.mr.Deregister() // it fails only where the device is closed
+		o.mr = nil
+	}
+	if o.request != nil {
+		o.request.Release()
+		o.request = nil
+	}
+}
+
+// finish ends the wait of the sender.
+func (o *outgoing) finish(err error) {
+	if o.finished.Load() {
+		return
+	}
+	o.err = err
+	o.finished.Store(true)
+	o.channel.context.news = true
+	select {
+	case o.done <- struct{}{}:
+	default:
+	}
+}
+
+// drop is called by each user of the message when it does not need it any more.
+func (o *outgoing) drop() {
+	if o.users.Add(-1) == 0 {
+		o.payload = nil
+		o.channel.context.outs.Put(o)
+	}
+}
+
+func (o *outgoing) arrived() bool { return o.finished.Load() }
+
+// Ready implements verbs.Readiness.
+func (o *outgoing) Ready() bool { return o.finished.Load() || o.channel.context.pending() }
+
+// wait waits until the message is finished. If the context ends the message is withdrawn.
+func (o *outgoing) wait(ctx context.Context) {
+	c := o.channel.context
+	for !o.finished.Load() {
+		var err error
+		select {
+		case <-o.done:
+			continue
+		case c.attendance.place <- struct{}{}:
+			if err = c.lead(ctx, o, false); err == nil {
+				continue
+			}
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if !o.finished.Load() {
+			o.giveUp(err)
+			return
+		}
+	}
+}
+
+// giveUp withdraws the message, whose sender does not wait any more.
+func (o *outgoing) giveUp(err error) {
+	o.cancel.err = err
+	if o.Large {
+		o.cancel.copy = bytes.Clone(o.payload) // the payload is the sender's again
+	}
+	o.channel.context.submit(&o.cancel.task)
+	for !o.finished.Load() {
+		<-o.done
+	}
+	o.cancel.copy = nil
+}
+
+// cancellation is the wish to withdraw a message.
+type cancellation struct {
+	task
+	outgoing *outgoing
+	err      error
+	copy     []byte
+}
+
+func (x *cancellation) perform(c *Context) {
+	o := x.outgoing
+	ch := o.channel
+	if o.finished.Load() {
+		return
+	}
+	if ch.session.Withdraw(c.now(), &o.Out) {
+		o.withdrawn = true
+		o.finish(x.err)
+		o.free()
+		if o.Kind == session.Request {
+			o.drop()
+		}
+		o.drop()
+		return
+	}
+	if o.mr != nil {
+		_ = o.mr.Replace(x.copy) // it fails only where the device is closed
+	}
+	if o.Kind == session.Request {
+		ch.sendCancel(o.Call)
+		o.finish(x.err)
+		return
+	}
+	o.finish(nil) // it is on its way, and the payload the sender's again, as after any Send
+}

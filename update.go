@@ -1,0 +1,56 @@
+package braid
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// Config returns the configuration of the context as it is now, defaults included.
+func (c *Context) Config() (cfg Config) {
+	c.exclusive(func() { cfg = c.cfg })
+	return cfg
+}
+
+// Update changes the configuration of a running context: change gets the present one and
+// alters it. Fragments, Memory, Keepalive and Linger take effect at once, also on channels
+// that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
+// can not change. A configuration that is impossible is refused as a whole.
+func (c *Context) Update(change func(*Config)) (err error) {
+	c.exclusive(func() { err = c.update(change) })
+	return err
+}
+
+func (c *Context) update(change func(*Config)) error {
+	next := c.cfg
+	change(&next)
+	next, err := next.withDefaults()
+	if err != nil {
+		return err
+	}
+	fixed := next
+	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
+	fixed.MaxMessage, fixed.Patience = c.cfg.MaxMessage, c.cfg.Patience
+	if fixed != c.cfg {
+		return fmt.Errorf("%w: only Fragments, Memory, Keepalive, Linger, MaxMessage and Patience can change while the context is open", ErrConfig)
+	}
+	if next.Keepalive != c.cfg.Keepalive {
+		c.setKeepalive(next.Keepalive)
+	}
+	c.cfg = next
+	for _, ch := range c.channels {
+		if ch != nil {
+			c.touch(ch) // there may be room now
+		}
+	}
+	return nil
+}
+
+func (c *Context) setKeepalive(silence time.Duration) {
+	for _, ch := range c.channels {
+		if ch != nil && ch.qp != nil {
+			_ = ch.qp.SetKeepalive(max(silence, verbs.None)) // one that has failed needs none
+		}
+	}
+}
