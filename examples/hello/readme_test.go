@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsThisProgram compares the program of the README's "Use it" with
+// TestReadmeShowsThisProgram compares the program of the README's "One layer down" with
 // this one, which TestBetweenTwoHosts runs.
 func TestReadmeShowsThisProgram(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
@@ -17,7 +17,7 @@ func TestReadmeShowsThisProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(readme), "## Use it\n")
+	_, section, _ := strings.Cut(string(readme), "### One layer down: verbs\n")
 	_, rest, _ := strings.Cut(section, "```go\n")
 	shown, _, _ := strings.Cut(rest, "```\n")
 	_, want, _ := strings.Cut(string(program), "package main\n")
