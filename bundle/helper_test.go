@@ -61,10 +61,7 @@ func pair(t testing.TB, a, b *side, n int, change func(*Config)) {
 	}
 	l, err := Listen(b.manager, 0, cb)
 	must(t, err)
-	a.conn, err = Dial(testContext(t), a.manager, l.Addr().String(), ca)
-	must(t, err)
-	b.conn, err = l.Accept(testContext(t))
-	must(t, err)
+	dialTo(t, a, b, l, ca)
 	must(t, l.Close())
 	t.Cleanup(func() {
 		a.conn.Close()
@@ -72,6 +69,22 @@ func pair(t testing.TB, a, b *side, n int, change func(*Config)) {
 		a.leavesNothing()
 		b.leavesNothing()
 	})
+}
+
+// connect connects a side to a listener of another.
+func connect(t testing.TB, a, b *side, l *Listener) {
+	t.Helper()
+	dialTo(t, a, b, l, a.config(2))
+	t.Cleanup(func() { b.conn.Close() })
+}
+
+func dialTo(t testing.TB, a, b *side, l *Listener, cfg Config) {
+	t.Helper()
+	var err error
+	a.conn, err = Dial(testContext(t), a.manager, l.Addr().String(), cfg)
+	must(t, err)
+	b.conn, err = l.Accept(testContext(t))
+	must(t, err)
 }
 
 // leavesNothing expects that no queue pair, region or completion queue is left but those

@@ -154,8 +154,12 @@ func (c *Conn) probe(l *lane, ended <-chan struct{}) error {
 	}
 }
 
-// unknownWord is the refusal of a listener that does not have the connection.
-const unknownWord = "bundle: unknown"
+// The refusals of a listener: it does not have the connection; it has no place for it
+// now, and may be asked again.
+const (
+	unknownWord = "bundle: unknown"
+	busyWord    = "bundle: busy"
+)
 
 // tend keeps a lane of the dialing side connected. Attempts are reported to first
 // until one succeeds.
@@ -163,7 +167,7 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 	reachable, pause := time.Now(), repairPause
 	for generation := uint32(0); c.ctx.Err() == nil; generation++ {
 		h := hello{index: l.index, count: len(c.lanes), id: c.id, generation: generation}
-		conn, err := c.manager.Dial(c.ctx, c.address, c.connectOptions(l, generation, h.encode()))
+		conn, err := c.dialLane(l, &h)
 		if err == nil {
 			reachable = time.Now()
 			c.setRemote(conn.RemoteAddr())
@@ -189,6 +193,24 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 		c.sleep(pause)
 		pause = min(2*pause, maxRepairPause)
 	}
+}
+
+// dialLane asks for a queue pair, again and again while the listener has no place.
+func (c *Conn) dialLane(l *lane, h *hello) (*cm.Conn, error) {
+	for pause := repairPause; ; pause = min(2*pause, maxRepairPause) {
+		conn, err := c.manager.Dial(c.ctx, c.address, c.connectOptions(l, h.generation, h.encode()))
+		if !refusedWith(err, busyWord) {
+			return conn, err
+		}
+		c.closeLane(l, c.current(l))
+		c.sleep(pause)
+	}
+}
+
+// refusedWith says whether a listener has refused a request with a word.
+func refusedWith(err error, word string) bool {
+	var rejected *cm.RejectError
+	return errors.As(err, &rejected) && string(rejected.PrivateData) == word
 }
 
 // awaitEnd waits until a lane's connection has ended, its queue pair has failed, or all
@@ -219,9 +241,8 @@ func (l *lane) noteFailure() {
 
 // judge ends the connection if a failed attempt shows that the peer is gone.
 func (c *Conn) judge(err error, reachable time.Time) {
-	var rejected *cm.RejectError
 	switch {
-	case errors.As(err, &rejected) && string(rejected.PrivateData) == unknownWord, errors.Is(err, cm.ErrRefused):
+	case refusedWith(err, unknownWord), errors.Is(err, cm.ErrRefused):
 		c.fail(ErrPeerClosed)
 	case errors.Is(err, cm.ErrClosed) && c.ctx.Err() == nil:
 		c.fail(err) // the manager or the device is closed

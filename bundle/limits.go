@@ -25,10 +25,13 @@ const (
 	eager      = messageLen - machine.HeaderLen
 
 	// assembleTimeout bounds the time in which all queue pairs of a connection must
-	// have come, and maxAssembling the connections that wait for some: each holds a
-	// completion queue.
+	// have come, and maxPlaces the connections of a listener that wait for some, or for
+	// Accept: each holds a completion queue and up to 4 MiB of receives. One address may
+	// hold one in placeShare of the free places: 21 if it is alone, enough for the start of
+	// a parallel program. Who is refused for this asks again.
 	assembleTimeout = 10 * time.Second
-	maxAssembling   = 32
+	maxPlaces       = 64
+	placeShare      = 2
 	// repairTimeout is how long a connection may be without the replacement of a
 	// queue pair. The connection manager repeats itself over all paths, so a peer
 	// that cannot be reached for so long is gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,16 +25,18 @@ type Listener struct {
 
 	mu     sync.Mutex
 	conns  map[uint64]*assembly
-	ready  []*Conn
+	places places
+	ready  []*assembly
 	closed bool
 }
 
 // assembly is a connection and how many of its queue pairs have come.
 type assembly struct {
-	conn  *Conn
-	came  map[int]bool
-	whole bool
-	timer *time.Timer
+	conn   *Conn
+	came   map[int]bool
+	whole  bool
+	placed netip.Addr // whose place it has, until Accept returns it; else invalid
+	timer  *time.Timer
 }
 
 // Listen listens on a port of the manager's device; port 0 takes a free one.
@@ -42,11 +45,13 @@ func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := manager.Listen(port)
+	inner, err := manager.ListenProven(port)
 	if err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
 	}
-	l := &Listener{manager: manager, cm: inner, cfg: cfg, conns: make(map[uint64]*assembly)}
+	l := &Listener{
+		manager: manager, cm: inner, cfg: cfg, conns: make(map[uint64]*assembly), places: places{held: make(map[netip.Addr]int)},
+	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.serve()
 	return l, nil
@@ -61,10 +66,11 @@ func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 		news := l.news.Next()
 		l.mu.Lock()
 		if len(l.ready) > 0 {
-			c := l.ready[0]
+			a := l.ready[0]
 			l.ready = l.ready[1:]
+			l.leavePlace(a)
 			l.mu.Unlock()
-			return c, nil
+			return a.conn, nil
 		}
 		closed := l.closed
 		l.mu.Unlock()
@@ -97,8 +103,8 @@ func (l *Listener) Close() error {
 	for _, c := range half {
 		c.fail(fmt.Errorf("bundle: listener: %w", ErrClosed)) // there is no program to tell
 	}
-	for _, c := range ready {
-		c.Close()
+	for _, a := range ready {
+		a.conn.Close()
 	}
 	l.endIfUnused()
 	return nil
@@ -133,9 +139,9 @@ func (l *Listener) request(r *cm.Request) {
 		_ = r.Reject([]byte(err.Error()))
 		return
 	}
-	c := l.find(&h, r.RemoteAddr().Addr())
+	c, refusal := l.find(&h, r.RemoteAddr().Addr())
 	if c == nil {
-		_ = r.Reject([]byte(unknownWord))
+		_ = r.Reject([]byte(refusal))
 		return
 	}
 	if !c.startTask(func() { l.connectLane(c, r, &h) }) {
@@ -152,43 +158,43 @@ func (l *Listener) connectLane(c *Conn, r *cm.Request, h *hello) {
 }
 
 // find returns the connection of a request: an old one, whose peer is at the same
-// address, or a new one.
-func (l *Listener) find(h *hello, peer netip.Addr) *Conn {
+// address, or a new one; or why there is none.
+func (l *Listener) find(h *hello, peer netip.Addr) (*Conn, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.conns[h.id]; a != nil {
 		if len(a.conn.lanes) != h.count || a.conn.RemoteAddr().Addr() != peer {
-			return nil
+			return nil, unknownWord
 		}
-		return a.conn
+		return a.conn, ""
 	}
-	if l.closed || h.generation > 0 || !l.assembling(maxAssembling) {
-		return nil
+	if l.closed || h.generation > 0 {
+		return nil, unknownWord
+	}
+	if !l.places.admit(peer) {
+		return nil, busyWord
 	}
 	cfg := l.cfg
 	cfg.QueuePairs = h.count
 	c, err := newConn(l.manager, cfg, h.id)
 	if err != nil {
-		return nil
+		return nil, busyWord // such as no completion queue left
 	}
 	c.setRemote(netip.AddrPortFrom(peer, 0))
 	c.onEnd = func() { l.forget(h.id) }
-	a := &assembly{conn: c, came: make(map[int]bool)}
+	a := &assembly{conn: c, came: make(map[int]bool), placed: peer}
 	a.timer = time.AfterFunc(assembleTimeout, func() { c.fail(fmt.Errorf("%w: queue pairs are missing", ErrPeerLost)) })
 	l.conns[h.id] = a
-	return c
+	l.places.take(peer)
+	return c, ""
 }
 
-// assembling says whether fewer than limit connections wait for queue pairs; the lock
-// is held.
-func (l *Listener) assembling(limit int) bool {
-	n := 0
-	for _, a := range l.conns {
-		if !a.whole {
-			n++
-		}
+// leavePlace gives the place of a connection to others; the lock is held.
+func (l *Listener) leavePlace(a *assembly) {
+	if a.placed.IsValid() {
+		l.places.leave(a.placed)
+		a.placed = netip.Addr{}
 	}
-	return n < limit
 }
 
 // arrived notes that a queue pair has come up.
@@ -205,7 +211,7 @@ func (l *Listener) arrived(h *hello) {
 	}
 	a.timer.Stop()
 	a.whole = true
-	l.ready = append(l.ready, a.conn)
+	l.ready = append(l.ready, a)
 	l.news.Announce()
 }
 
@@ -214,6 +220,8 @@ func (l *Listener) forget(id uint64) {
 	l.mu.Lock()
 	if a := l.conns[id]; a != nil {
 		a.timer.Stop()
+		l.leavePlace(a)
+		l.ready = slices.DeleteFunc(l.ready, func(b *assembly) bool { return b == a })
 	}
 	delete(l.conns, id)
 	l.mu.Unlock()
