@@ -3,6 +3,7 @@ package bundle
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/bundle/machine"
 	"github.com/braid-rdma/braid/cm"
@@ -23,6 +24,10 @@ type Config struct {
 	Depth      int           // sub-requests of one queue pair at most; default 16
 	Requests   int           // requests, and receives, outstanding or not polled; default 1024
 	Lossy      *WindowConfig // congestion avoidance (Virtuoso §3.5); nil: none
+	// RepairTimeout is how long the peer may be out of reach before the connection
+	// ends with ErrPeerLost; default 30 s, at least 100 ms. It counts from the
+	// moment when no queue pair is left.
+	RepairTimeout time.Duration
 	// Balancer makes the balancer of a connection; default DynamicChunks(2). See
 	// machine for RoundRobin, Random, LeastOutstanding, DynamicChunks, Proportional.
 	Balancer func() Balancer
@@ -72,7 +77,12 @@ func (c Config) withDefaults(m *cm.Manager) (Config, error) {
 	if c.Balancer == nil {
 		c.Balancer = func() Balancer { return DynamicChunks(2) }
 	}
+	if c.RepairTimeout == 0 {
+		c.RepairTimeout = defaultRepairTimeout
+	}
 	switch {
+	case c.RepairTimeout < minRepairTimeout:
+		return c, fmt.Errorf("%w: a repair timeout of %v, at least %v", ErrConfig, c.RepairTimeout, minRepairTimeout)
 	case c.PD == nil || c.PD.Device() != m.Device():
 		return c, fmt.Errorf("%w: a protection domain of the manager's device is needed", ErrConfig)
 	case c.QueuePairs < 1 || c.QueuePairs > machine.MaxLanes:

@@ -28,7 +28,8 @@ type Conn struct {
 	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
-	news    broadcast.Broadcast // completions, or the end
+	news    broadcast.Broadcast // completions, a lane that is up, or the end
+	lost    *time.Timer         // ends the connection when the peer cannot be reached
 	closing sync.Once
 	done    chan struct{}
 
@@ -73,6 +74,8 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 	for i := range n {
 		c.lanes = append(c.lanes, &lane{index: i, down: closedChan()})
 	}
+	c.lost = time.AfterFunc(cfg.RepairTimeout, func() { c.fail(ErrPeerLost) })
+	c.lost.Stop() // until a lane is reached; Dial has its context
 	c.tasks.Go(c.pump)
 	return c, nil
 }
@@ -147,6 +150,7 @@ func (c *Conn) fail(reason error) {
 	c.closing.Do(func() {
 		c.mu.Lock()
 		c.err = reason
+		c.lost.Stop()
 		lanes := c.lanes
 		c.mu.Unlock()
 		c.cancel()

@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/braid-rdma/braid/bundle/machine"
@@ -103,14 +103,33 @@ func (c *Conn) checkDown(l *lane) {
 	l.qp = nil
 	c.machine.HandleDown(l.index)
 	close(l.down)
+	c.watchPeer()
 }
 
-// fenced tells the machine that both ends of a lane's last queue pair are gone.
+// fenced tells the machine that both ends of a lane's last queue pair are gone. Only
+// the peer can have said so: it was reached.
 func (c *Conn) fenced(l *lane) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.machine.HandleFenced(l.index)
+	c.watchPeer()
 	c.settle()
+}
+
+// watchPeer is called when the peer was reached, and when the state of a lane has
+// changed; the lock is held. From then on a peer that cannot be reached by any lane
+// has Config.RepairTimeout.
+func (c *Conn) watchPeer() {
+	if c.err != nil || c.anyUp() {
+		c.lost.Stop()
+		return
+	}
+	c.lost.Reset(c.cfg.RepairTimeout)
+}
+
+// anyUp says whether a lane can be used; the lock is held.
+func (c *Conn) anyUp() bool {
+	return slices.ContainsFunc(c.machine.Views(), func(v machine.LaneView) bool { return v.Up })
 }
 
 // up lets a lane be used.
@@ -124,7 +143,9 @@ func (c *Conn) up(l *lane, generation uint32) {
 		c.repairs++
 	}
 	c.machine.HandleUp(l.index)
+	c.watchPeer()
 	c.settle()
+	c.news.Announce()
 }
 
 // probe tries a queue pair with a WRITE of no bytes: the connection manager's messages
@@ -154,65 +175,6 @@ func (c *Conn) probe(l *lane, ended <-chan struct{}) error {
 	}
 }
 
-// The refusals of a listener: it does not have the connection; it has no place for it
-// now, and may be asked again.
-const (
-	unknownWord = "bundle: unknown"
-	busyWord    = "bundle: busy"
-)
-
-// tend keeps a lane of the dialing side connected. Attempts are reported to first
-// until one succeeds.
-func (c *Conn) tend(l *lane, first chan<- error) {
-	reachable, pause := time.Now(), repairPause
-	for generation := uint32(0); c.ctx.Err() == nil; generation++ {
-		h := hello{index: l.index, count: len(c.lanes), id: c.id, generation: generation}
-		conn, err := c.dialLane(l, &h)
-		if err == nil {
-			reachable = time.Now()
-			c.setRemote(conn.RemoteAddr())
-			c.fenced(l)
-			if err = c.probe(l, conn.Done()); err == nil {
-				pause = repairPause
-				c.up(l, generation)
-			}
-		}
-		if first != nil {
-			first <- err
-			first = nil
-		}
-		if err == nil {
-			c.awaitEnd(l, conn)
-		}
-		// The next request tells the peer that this end is closed.
-		c.closeLane(l, c.current(l))
-		if conn != nil {
-			c.tasks.Go(func() { conn.Close() })
-		}
-		c.judge(err, reachable)
-		c.sleep(pause)
-		pause = min(2*pause, maxRepairPause)
-	}
-}
-
-// dialLane asks for a queue pair, again and again while the listener has no place.
-func (c *Conn) dialLane(l *lane, h *hello) (*cm.Conn, error) {
-	for pause := repairPause; ; pause = min(2*pause, maxRepairPause) {
-		conn, err := c.manager.Dial(c.ctx, c.address, c.connectOptions(l, h.generation, h.encode()))
-		if !refusedWith(err, busyWord) {
-			return conn, err
-		}
-		c.closeLane(l, c.current(l))
-		c.sleep(pause)
-	}
-}
-
-// refusedWith says whether a listener has refused a request with a word.
-func refusedWith(err error, word string) bool {
-	var rejected *cm.RejectError
-	return errors.As(err, &rejected) && string(rejected.PrivateData) == word
-}
-
 // awaitEnd waits until a lane's connection has ended, its queue pair has failed, or all
 // ends.
 func (c *Conn) awaitEnd(l *lane, conn *cm.Conn) {
@@ -236,18 +198,6 @@ func (l *lane) noteFailure() {
 	if !l.isBroken {
 		l.isBroken = true
 		close(l.broken)
-	}
-}
-
-// judge ends the connection if a failed attempt shows that the peer is gone.
-func (c *Conn) judge(err error, reachable time.Time) {
-	switch {
-	case refusedWith(err, unknownWord), errors.Is(err, cm.ErrRefused):
-		c.fail(ErrPeerClosed)
-	case errors.Is(err, cm.ErrClosed) && c.ctx.Err() == nil:
-		c.fail(err) // the manager or the device is closed
-	case err != nil && time.Since(reachable) > repairTimeout:
-		c.fail(ErrPeerLost)
 	}
 }
 

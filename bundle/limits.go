@@ -24,7 +24,7 @@ const (
 	messageLen = 1024
 	eager      = messageLen - machine.HeaderLen
 
-	// assembleTimeout bounds the time in which all queue pairs of a connection must
+	// assembleTimeout bounds the time in which the first queue pair of a connection must
 	// have come, and maxPlaces the connections of a listener that wait for some, or for
 	// Accept: each holds a completion queue and up to 4 MiB of receives. One address may
 	// hold one in placeShare of the free places: 21 if it is alone, enough for the start of
@@ -32,10 +32,15 @@ const (
 	assembleTimeout = 10 * time.Second
 	maxPlaces       = 64
 	placeShare      = 2
-	// repairTimeout is how long a connection may be without the replacement of a
-	// queue pair. The connection manager repeats itself over all paths, so a peer
-	// that cannot be reached for so long is gone.
-	repairTimeout = 30 * time.Second
+	// joinGrace is how long Dial and Accept wait for the other queue pairs once the
+	// first is there: some round trips on a busy machine, and nothing that a program
+	// would notice where a path is missing.
+	joinGrace = 200 * time.Millisecond
+	// defaultRepairTimeout is how long a connection may be without any queue pair. The
+	// connection manager repeats itself over all paths, so a peer that cannot be reached
+	// for so long is gone. Below minRepairTimeout one lost datagram would end it.
+	defaultRepairTimeout = 30 * time.Second
+	minRepairTimeout     = 100 * time.Millisecond
 	// repairPause is the first pause between two attempts; it doubles up to maxRepairPause.
 	repairPause    = 20 * time.Millisecond
 	maxRepairPause = 2 * time.Second

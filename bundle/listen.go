@@ -34,7 +34,7 @@ type Listener struct {
 type assembly struct {
 	conn   *Conn
 	came   map[int]bool
-	whole  bool
+	ready  bool       // for Accept
 	placed netip.Addr // whose place it has, until Accept returns it; else invalid
 	timer  *time.Timer
 }
@@ -60,7 +60,8 @@ func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
 // Addr is the address listened on.
 func (l *Listener) Addr() netip.AddrPort { return l.cm.Addr() }
 
-// Accept waits for a connection all of whose queue pairs have come.
+// Accept waits for a connection whose queue pairs have come, or some of them while the
+// others are late.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	for {
 		news := l.news.Next()
@@ -92,7 +93,7 @@ func (l *Listener) Close() error {
 	l.closed = true
 	var half []*Conn
 	for _, a := range l.conns {
-		if !a.whole {
+		if !a.ready {
 			half = append(half, a.conn)
 		}
 	}
@@ -153,7 +154,7 @@ func (l *Listener) request(r *cm.Request) {
 func (l *Listener) connectLane(c *Conn, r *cm.Request, h *hello) {
 	if conn := c.acceptLane(r, h); conn != nil {
 		l.arrived(h)
-		c.watch(c.lanes[h.index], conn, h.generation)
+		c.watch(c.lanes[h.index], conn)
 	}
 }
 
@@ -183,7 +184,7 @@ func (l *Listener) find(h *hello, peer netip.Addr) (*Conn, string) {
 	c.setRemote(netip.AddrPortFrom(peer, 0))
 	c.onEnd = func() { l.forget(h.id) }
 	a := &assembly{conn: c, came: make(map[int]bool), placed: peer}
-	a.timer = time.AfterFunc(assembleTimeout, func() { c.fail(fmt.Errorf("%w: queue pairs are missing", ErrPeerLost)) })
+	a.timer = time.AfterFunc(assembleTimeout, func() { l.timeUp(a) })
 	l.conns[h.id] = a
 	l.places.take(peer)
 	return c, ""
@@ -197,22 +198,46 @@ func (l *Listener) leavePlace(a *assembly) {
 	}
 }
 
-// arrived notes that a queue pair has come up.
+// arrived notes that a queue pair has come up. After the first the others have a
+// little time; those that are late come in when they can.
 func (l *Listener) arrived(h *hello) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.conns[h.id]
-	if a == nil || a.whole {
+	if a == nil || a.ready {
 		return
 	}
 	a.came[h.index] = true
-	if len(a.came) < h.count {
-		return
+	if len(a.came) == 1 {
+		a.timer.Reset(joinGrace)
 	}
+	if len(a.came) == h.count {
+		l.present(a)
+	}
+}
+
+// timeUp presents a connection with the queue pairs that have come, or ends one of
+// which none has.
+func (l *Listener) timeUp(a *assembly) {
+	l.mu.Lock()
+	none := len(a.came) == 0
+	if !none && !a.ready {
+		l.present(a)
+	}
+	l.mu.Unlock()
+	if none {
+		a.conn.fail(fmt.Errorf("%w: no queue pair has come", ErrPeerLost))
+	}
+}
+
+// present hands a connection to Accept; the lock is held.
+func (l *Listener) present(a *assembly) {
 	a.timer.Stop()
-	a.whole = true
-	l.ready = append(l.ready, a)
-	l.news.Announce()
+	a.ready = true
+	if l.conns[a.conn.id] == a { // it has not ended
+		l.ready = append(l.ready, a)
+		l.news.Announce()
+	}
 }
 
 // forget drops a connection that has ended.
@@ -257,17 +282,10 @@ func (c *Conn) acceptLane(r *cm.Request, h *hello) *cm.Conn {
 	return conn
 }
 
-// watch waits for the end of a lane's connection, and then for its replacement, for
-// which the dialing side has to ask.
-func (c *Conn) watch(l *lane, conn *cm.Conn, generation uint32) {
+// watch waits for the end of a lane's connection. For its replacement the dialing side
+// has to ask.
+func (c *Conn) watch(l *lane, conn *cm.Conn) {
 	c.awaitEnd(l, conn)
 	c.closeLane(l, conn.QP())
 	conn.Close()
-	c.sleep(repairTimeout)
-	c.mu.Lock()
-	missing := l.generation == generation+1 && c.err == nil
-	c.mu.Unlock()
-	if missing {
-		c.fail(ErrPeerLost)
-	}
 }
