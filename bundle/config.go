@@ -3,6 +3,7 @@ package bundle
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/braid-rdma/braid/bundle/machine"
@@ -19,11 +20,16 @@ type WindowConfig = machine.WindowConfig
 // Config says how a connection is made. Zero stands for the default.
 type Config struct {
 	PD         *verbs.PD     // required; the memory of requests is of it
-	QueuePairs int           // Dial: default 4; a listener takes what peers ask for
+	QueuePairs int           // Dial: default 4, or one for each address if that is more; a listener takes what peers ask for
 	Chunk      int           // bytes of a sub-request at most; default 32 KiB
 	Depth      int           // sub-requests of one queue pair at most; default 16
 	Requests   int           // requests, and receives, outstanding or not polled; default 1024
 	Lossy      *WindowConfig // congestion avoidance (Virtuoso §3.5); nil: none
+	// Addresses are further addresses of the peer that Dial connects to, on the same port
+	// (Virtuoso's virtual NICs, §3.1): the queue pairs take turns, and one that breaks
+	// may move to another. The route to each has a source address of its own, so that
+	// a path is a pair of addresses. Both devices are opened without an address.
+	Addresses []netip.Addr
 	// RepairTimeout is how long the peer may be out of reach before the connection
 	// ends with ErrPeerLost; default 30 s, at least 100 ms. It counts from the
 	// moment when no queue pair is left.
@@ -69,7 +75,7 @@ func (c Config) withDefaults(m *cm.Manager) (Config, error) {
 	for _, f := range []struct {
 		field *int
 		value int
-	}{{&c.QueuePairs, defaultQueuePairs}, {&c.Chunk, defaultChunk}, {&c.Depth, defaultDepth}, {&c.Requests, defaultRequests}} {
+	}{{&c.QueuePairs, max(defaultQueuePairs, 1+len(c.Addresses))}, {&c.Chunk, defaultChunk}, {&c.Depth, defaultDepth}, {&c.Requests, defaultRequests}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}

@@ -19,7 +19,7 @@ type Conn struct {
 	manager *cm.Manager
 	cfg     Config
 	id      uint64
-	address string // to dial again
+	targets []string // to dial again: the peer at each of its addresses
 	start   time.Time
 	cq      *verbs.CQ
 	boxes   *verbs.MR // the receives of all lanes
@@ -83,17 +83,20 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 // sendDepth is what the machine has outstanding on a lane at most, and a probe.
 func (c *Conn) sendDepth() int { return c.cfg.Depth + machine.ControlDepth + 4 }
 
-// RemoteAddr is the peer's address.
+// RemoteAddr is the peer's address, of several the first that was reached.
 func (c *Conn) RemoteAddr() netip.AddrPort {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.remote
 }
 
+// setRemote notes the address that the peer was reached at first.
 func (c *Conn) setRemote(addr netip.AddrPort) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remote = addr
+	if !c.remote.IsValid() {
+		c.remote = addr
+	}
 }
 
 // startTask runs a task that Close waits for, unless the connection has ended.

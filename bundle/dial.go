@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/braid-rdma/braid/cm"
@@ -20,13 +22,17 @@ func Dial(ctx context.Context, manager *cm.Manager, address string, cfg Config) 
 	if err != nil {
 		return nil, err
 	}
+	targets, err := targetsOf(address, cfg.Addresses)
+	if err != nil {
+		return nil, err
+	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	c, err := newConn(manager, cfg, binary.BigEndian.Uint64(id[:]))
 	if err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
 	}
-	c.address = address
+	c.targets = targets
 	first := make(chan error, len(c.lanes))
 	for _, l := range c.lanes {
 		c.tasks.Go(func() { c.tend(l, first) })
@@ -36,6 +42,52 @@ func Dial(ctx context.Context, manager *cm.Manager, address string, cfg Config) 
 		return nil, fmt.Errorf("bundle: dial %v: %w", address, err)
 	}
 	return c, nil
+}
+
+// targetsOf are the addresses of the peer with its port.
+func targetsOf(address string, more []netip.Addr) ([]string, error) {
+	targets := []string{address}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	for _, a := range more {
+		if !a.IsValid() {
+			return nil, fmt.Errorf("%w: an address of the peer is not valid", ErrConfig)
+		}
+		targets = append(targets, net.JoinHostPort(a.String(), port))
+	}
+	return targets, nil
+}
+
+// target is the address that a generation of a lane dials: every other one the lane's
+// own, and between them the others in turn, in case that one is dead.
+func (c *Conn) target(l *lane, generation uint32) string {
+	step := uint64(0)
+	if generation%2 == 1 {
+		step = uint64(generation+1) / 2
+	}
+	return c.targets[(uint64(l.index)+step)%uint64(len(c.targets))]
+}
+
+// wayHome returns a question for a lane that is not at its own address: whether the peer
+// can be reached there again. Nil: it is.
+func (c *Conn) wayHome(l *lane, generation uint32) func() bool {
+	home := c.target(l, 0)
+	if c.target(l, generation) == home {
+		return nil
+	}
+	return func() bool {
+		ctx, cancel := context.WithTimeout(c.ctx, targetTimeout)
+		defer cancel()
+		// The listener refuses a generation that it has had: its refusal is the reply.
+		h := hello{index: l.index, count: len(c.lanes), id: c.id}
+		conn, err := c.manager.Dial(ctx, home, cm.Options{PD: c.cfg.PD, QP: c.options(l, 0), PrivateData: h.encode()})
+		if err == nil {
+			conn.Close()
+		}
+		return errors.Is(err, cm.ErrRejected)
+	}
 }
 
 // awaitFirst waits for the first attempts of all lanes: until all have succeeded, or
@@ -93,7 +145,7 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 			first = nil
 		}
 		if err == nil {
-			c.awaitEnd(l, conn)
+			c.awaitEnd(l, conn, c.wayHome(l, generation))
 		}
 		// The next request tells the peer that this end is closed.
 		c.closeLane(l, c.current(l))
@@ -108,8 +160,14 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 
 // dialLane asks for a queue pair, again and again while the listener has no place.
 func (c *Conn) dialLane(l *lane, h *hello) (*cm.Conn, error) {
+	ctx := c.ctx
+	if len(c.targets) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, targetTimeout)
+		defer cancel()
+	}
 	for pause := repairPause; ; pause = min(2*pause, maxRepairPause) {
-		conn, err := c.manager.Dial(c.ctx, c.address, c.connectOptions(l, h.generation, h.encode()))
+		conn, err := c.manager.Dial(ctx, c.target(l, h.generation), c.connectOptions(l, h.generation, h.encode()))
 		if !refusedWith(err, busyWord) {
 			return conn, err
 		}

@@ -176,8 +176,8 @@ func (c *Conn) probe(l *lane, ended <-chan struct{}) error {
 }
 
 // awaitEnd waits until a lane's connection has ended, its queue pair has failed, or all
-// ends.
-func (c *Conn) awaitEnd(l *lane, conn *cm.Conn) {
+// ends; or until home says that a lane which is away should return.
+func (c *Conn) awaitEnd(l *lane, conn *cm.Conn, home func() bool) {
 	c.mu.Lock()
 	broken := l.broken
 	if l.qp != conn.QP() {
@@ -185,10 +185,21 @@ func (c *Conn) awaitEnd(l *lane, conn *cm.Conn) {
 		return // it is closed or replaced already
 	}
 	c.mu.Unlock()
-	select {
-	case <-conn.Done():
-	case <-broken:
-	case <-c.ctx.Done():
+	for {
+		var ask <-chan time.Time
+		if home != nil {
+			ask = time.After(homePause)
+		}
+		select {
+		case <-ask:
+			if !home() {
+				continue
+			}
+		case <-conn.Done():
+		case <-broken:
+		case <-c.ctx.Done():
+		}
+		return
 	}
 }
 

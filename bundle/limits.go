@@ -41,6 +41,13 @@ const (
 	// for so long is gone. Below minRepairTimeout one lost datagram would end it.
 	defaultRepairTimeout = 30 * time.Second
 	minRepairTimeout     = 100 * time.Millisecond
+	// targetTimeout bounds an attempt to reach the peer at one of several addresses: on
+	// its outcome waits what the last queue pair had written, and another may do. The
+	// connection manager repeats a request three times within it.
+	targetTimeout = time.Second
+	// homePause is how often a lane that is away from its own address asks there: one
+	// datagram and its reply.
+	homePause = 2 * time.Second
 	// repairPause is the first pause between two attempts; it doubles up to maxRepairPause.
 	repairPause    = 20 * time.Millisecond
 	maxRepairPause = 2 * time.Second

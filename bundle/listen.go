@@ -158,13 +158,15 @@ func (l *Listener) connectLane(c *Conn, r *cm.Request, h *hello) {
 	}
 }
 
-// find returns the connection of a request: an old one, whose peer is at the same
-// address, or a new one; or why there is none.
+// find returns the connection of a request, an old one or a new one; or why there is
+// none. Who knows the identifier of an old one is its peer, at whatever address: the
+// identifier is random, and whoever could read it could forge packets of the queue
+// pairs as well.
 func (l *Listener) find(h *hello, peer netip.Addr) (*Conn, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.conns[h.id]; a != nil {
-		if len(a.conn.lanes) != h.count || a.conn.RemoteAddr().Addr() != peer {
+		if len(a.conn.lanes) != h.count {
 			return nil, unknownWord
 		}
 		return a.conn, ""
@@ -285,7 +287,7 @@ func (c *Conn) acceptLane(r *cm.Request, h *hello) *cm.Conn {
 // watch waits for the end of a lane's connection. For its replacement the dialing side
 // has to ask.
 func (c *Conn) watch(l *lane, conn *cm.Conn) {
-	c.awaitEnd(l, conn)
+	c.awaitEnd(l, conn, nil)
 	c.closeLane(l, conn.QP())
 	conn.Close()
 }
