@@ -25,6 +25,10 @@ type Config struct {
 	Depth      int           // sub-requests of one queue pair at most; default 16
 	Requests   int           // requests, and receives, outstanding or not polled; default 1024
 	Lossy      *WindowConfig // congestion avoidance (Virtuoso §3.5); nil: none
+	// TwoSided has this side's receives filled by SENDs that carry Data Partition's header
+	// (§III.B), and copied into place. It is slower than WRITEs into the memory itself,
+	// but the peer gets no key: memory of a Receive needs LocalWrite only.
+	TwoSided bool
 	// Addresses are further addresses of the peer that Dial connects to, on the same port
 	// (Virtuoso's virtual NICs, §3.1): the queue pairs take turns, and one that breaks
 	// may move to another. The route to each has a source address of its own, so that
@@ -70,6 +74,14 @@ var (
 	DynamicChunks    = machine.DynamicChunks
 	Proportional     = machine.Proportional
 )
+
+// twoSidedChunk is how many bytes the SENDs carry that fill a receive; 0: WRITEs do.
+func (c *Config) twoSidedChunk() int {
+	if !c.TwoSided {
+		return 0
+	}
+	return min(c.Chunk, maxTwoSidedChunk)
+}
 
 func (c Config) withDefaults(m *cm.Manager) (Config, error) {
 	for _, f := range []struct {

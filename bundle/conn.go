@@ -22,8 +22,8 @@ type Conn struct {
 	targets []string // to dial again: the peer at each of its addresses
 	start   time.Time
 	cq      *verbs.CQ
-	boxes   *verbs.MR // the receives of all lanes
-	onEnd   func()    // the listener forgets it
+	boxes   boxes
+	onEnd   func() // the listener forgets it
 
 	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
@@ -54,7 +54,8 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 		manager: m, cfg: cfg, id: id, start: time.Now(), done: make(chan struct{}),
 		byeSent: make(chan struct{}, 1),
 		machine: machine.New(machine.Config{
-			Lanes: n, Chunk: cfg.Chunk, Depth: cfg.Depth, Eager: eager, Balancer: cfg.Balancer(), Window: cfg.Lossy,
+			Lanes: n, Chunk: cfg.Chunk, Depth: cfg.Depth, Eager: eager, TwoSided: cfg.twoSidedChunk(),
+			Balancer: cfg.Balancer(), Window: cfg.Lossy,
 		}),
 		byQPN:    make(map[verbs.QPN]*lane),
 		requests: make(map[machine.Number]*pending), receives: make(map[machine.Number]*pending),
@@ -63,11 +64,12 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 	var err error
 	// Twice, for the completions of queue pairs that are gone beside those of their
 	// replacements: so it cannot overflow.
-	depth := 2 * n * (c.sendDepth() + recvDepth)
+	c.boxes = boxesOf(&cfg)
+	depth := 2 * n * (c.sendDepth() + c.boxes.depth)
 	if c.cq, err = m.Device().CreateCQ(depth); err != nil {
 		return nil, err
 	}
-	if c.boxes, err = cfg.PD.AllocMemory(n*recvDepth*messageLen, verbs.LocalWrite); err != nil {
+	if c.boxes.mr, err = cfg.PD.AllocMemory(c.boxes.bytes(n, n*c.sendDepth()), verbs.LocalWrite); err != nil {
 		c.cq.Close()
 		return nil, err
 	}
@@ -172,7 +174,7 @@ func (c *Conn) fail(reason error) {
 		c.ended = true
 		c.mu.Unlock()
 		c.cq.Close()
-		_ = c.boxes.Deregister() // it fails only if the device is closed
+		_ = c.boxes.mr.Deregister() // it fails only if the device is closed
 		if c.onEnd != nil {
 			c.onEnd()
 		}

@@ -30,6 +30,7 @@
 //
 //  1. Memory is of Config.PD. That of a Receive needs LocalWrite and RemoteWrite:
 //     the peer writes into it, nothing is copied but messages below 988 bytes.
+//     With Config.TwoSided it needs LocalWrite only, and all messages are copied.
 //  2. The memory of a request is in use until its completion, also when the context
 //     of a blocking call ends first.
 //  3. Requests complete in the order of posting, receives in theirs. Requests that

@@ -31,7 +31,7 @@ type lane struct {
 func (c *Conn) options(l *lane, generation uint32) verbs.QPOptions {
 	o := c.cfg.QP
 	o.SendCQ, o.RecvCQ, o.SRQ = c.cq, c.cq, nil
-	o.SendDepth, o.RecvDepth, o.MaxInline = c.sendDepth(), recvDepth, messageLen
+	o.SendDepth, o.RecvDepth, o.MaxInline = c.sendDepth(), c.boxes.depth, messageLen
 	o.SignalAll = false
 	paths := uint64(max(c.manager.Device().Query().Paths, 1))
 	o.RC.Path = int((uint64(l.index)+uint64(generation)*uint64(len(c.lanes)))%paths) + 1
@@ -57,8 +57,8 @@ func (c *Conn) adopt(l *lane, q *verbs.QP) error {
 	l.down, l.probed = make(chan struct{}), make(chan error, 1)
 	l.broken, l.isBroken = make(chan struct{}), false
 	c.byQPN[q.Number()] = l
-	for i := range recvDepth {
-		c.postBox(l, l.index*recvDepth+i)
+	for i := range c.boxes.depth {
+		c.postBox(l, l.index*c.boxes.depth+i)
 	}
 	return nil
 }

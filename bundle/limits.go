@@ -24,6 +24,13 @@ const (
 	messageLen = 1024
 	eager      = messageLen - machine.HeaderLen
 
+	// maxTwoSidedChunk bounds the memory of a receive that takes a chunk, and boxBytes
+	// that of all receives of a connection; minBoxes are left of those for each queue pair
+	// however many it has. With fewer than the peer has outstanding, it is made to wait.
+	maxTwoSidedChunk = 64 << 10
+	boxBytes         = 16 << 20
+	minBoxes         = 8
+
 	// assembleTimeout bounds the time in which the first queue pair of a connection must
 	// have come, and maxPlaces the connections of a listener that wait for some, or for
 	// Accept: each holds a completion queue and up to 4 MiB of receives. One address may

@@ -90,7 +90,7 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 		return nil // the queue pair has ended
 	}
 	box := int(x.WRID)
-	b := c.boxes.Bytes()[box*messageLen:][:x.Bytes]
+	b := c.boxes.at(box)[:x.Bytes]
 	h, rest, err := machine.ParseHeader(b)
 	if err != nil {
 		return err
@@ -99,12 +99,12 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 		return fmt.Errorf("bundle: %w", ErrPeerClosed)
 	}
 	receive := c.receives[h.Number]
-	place, err := c.machine.HandleHeader(&h)
+	place, err := c.machine.HandleHeader(&h, len(rest))
 	if err != nil {
 		return err
 	}
 	if place {
-		copy(receive.Local.MR.Bytes()[receive.Local.Offset:][:receive.Local.Length], rest)
+		copy(receive.Local.MR.Bytes()[receive.Local.Offset:][:receive.Local.Length][h.Offset:], rest)
 	}
 	c.postBox(l, box)
 	return nil
@@ -112,7 +112,7 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 
 // postBox posts a receive for a message; the lock is held.
 func (c *Conn) postBox(l *lane, box int) {
-	err := l.qp.PostRecv(&verbs.RecvWR{ID: uint64(box), SGEs: []verbs.SGE{c.boxes.SGE(box*messageLen, messageLen)}})
+	err := l.qp.PostRecv(&verbs.RecvWR{ID: uint64(box), SGEs: []verbs.SGE{c.boxes.mr.SGE(box*c.boxes.length, c.boxes.length)}})
 	if err == nil { // else it is closed
 		l.outstanding++
 	}
@@ -185,11 +185,16 @@ func (c *Conn) workRequest(w *machine.Work) verbs.SendWR {
 		return wr
 	}
 	p := c.requests[w.Request]
+	data := p.Local.MR.SGE(p.Local.Offset+w.Offset, w.Length)
+	if w.Kind == machine.SendChunk {
+		wr.Op, wr.SGEs = verbs.OpSend, []verbs.SGE{c.boxes.putHeader(w.Tag, &w.Header), data}
+		return wr
+	}
 	wr.Op = verbs.OpWrite
 	if w.Kind == machine.ReadChunk {
 		wr.Op = verbs.OpRead
 	}
-	wr.SGEs = []verbs.SGE{p.Local.MR.SGE(p.Local.Offset+w.Offset, w.Length)}
+	wr.SGEs = []verbs.SGE{data}
 	wr.RemoteAddr, wr.RKey = p.Remote.Addr+uint64(w.Offset), p.Remote.RKey
 	if t := w.Target; t != nil {
 		wr.RemoteAddr, wr.RKey = t.Addr+uint64(w.Offset), t.Key

@@ -55,7 +55,7 @@ type pending struct {
 }
 
 // check refuses what would fail later on a queue pair, and break it.
-func (r *Request) check() error {
+func (r *Request) check(twoSided bool) error {
 	b := &r.Local
 	switch {
 	case r.Op > OpReceive:
@@ -66,7 +66,9 @@ func (r *Request) check() error {
 		return fmt.Errorf("%w: %d bytes at %d of %d", verbs.ErrRange, b.Length, b.Offset, b.MR.Len())
 	case r.Op == OpRead && b.MR.Access()&verbs.LocalWrite == 0:
 		return fmt.Errorf("%w: a Read needs LocalWrite", verbs.ErrLocalAccess)
-	case r.Op == OpReceive && b.MR.Access()&verbs.RemoteWrite == 0:
+	case r.Op == OpReceive && twoSided && b.MR.Access()&verbs.LocalWrite == 0:
+		return fmt.Errorf("%w: a Receive needs LocalWrite", verbs.ErrLocalAccess)
+	case r.Op == OpReceive && !twoSided && b.MR.Access()&verbs.RemoteWrite == 0:
 		return fmt.Errorf("%w: a Receive needs RemoteWrite", verbs.ErrLocalAccess)
 	}
 	return nil
@@ -77,7 +79,7 @@ func (r *Request) check() error {
 func (c *Conn) Post(r Request) error { return c.post(&pending{Request: r}) }
 
 func (c *Conn) post(p *pending) error {
-	if err := p.check(); err != nil {
+	if err := p.check(c.cfg.TwoSided); err != nil {
 		return err
 	}
 	c.mu.Lock()

@@ -155,13 +155,13 @@ func TestHostileHeaders(t *testing.T) {
 		{Kind: HeaderDelivered, Number: n, Target: Target{Length: 11}},
 		{Kind: HeaderAnnounce, Number: MaxAnnounced},
 	} {
-		if _, err := m.HandleHeader(&h); !errors.Is(err, ErrProtocol) {
+		if _, err := m.HandleHeader(&h, int(h.Target.Length)); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%+v: got %v, want ErrProtocol", h, err)
 		}
 	}
 	h := Header{Kind: HeaderMessage, Number: n, Target: Target{Length: 3}}
 	for _, want := range []bool{true, false} {
-		if place, err := m.HandleHeader(&h); place != want || err != nil {
+		if place, err := m.HandleHeader(&h, int(h.Target.Length)); place != want || err != nil {
 			t.Errorf("place %v, %v; want %v", place, err, want)
 		}
 	}

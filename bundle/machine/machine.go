@@ -58,7 +58,11 @@ func (m *Machine) Post(op Op, length int) Number {
 // PostReceive queues a receive, and has its buffer announced to the peer.
 func (m *Machine) PostReceive(length int) Number {
 	n := m.receives.post(length)
-	m.messages.push(&piece{kind: Message, receive: n, header: Header{Kind: HeaderAnnounce, Number: n}})
+	h := Header{Kind: HeaderAnnounce, Number: n}
+	if chunk := m.cfg.TwoSided; chunk > 0 {
+		h.Kind, h.Target = HeaderOffer, Target{Length: uint64(length), Chunk: chunk}
+	}
+	m.messages.push(&piece{kind: Message, receive: n, header: h})
 	return n
 }
 

@@ -42,13 +42,24 @@ func (r *request) uncut() bool {
 	return r.err == nil && (r.cut < r.length || !r.started && r.length == 0)
 }
 
+// twoSided says whether a SEND goes as SENDs. It is a good deal slower than WRITEs, but
+// gives the peer no key.
+func (r *request) twoSided() bool { return r.target != nil && r.target.Chunk > 0 }
+
 // cutPiece makes the next piece, of at most limit bytes (Virtuoso §3.3: the memory
-// is divided into blocks).
+// is divided into blocks). The pieces of a two-sided SEND are as the receiver wants.
 func (r *request) cutPiece(limit int) *piece {
+	if r.twoSided() {
+		limit = r.target.Chunk
+	}
 	n := min(r.length-r.cut, limit)
 	p := &piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
-	if r.op == Read {
+	switch {
+	case r.op == Read:
 		p.kind = ReadChunk
+	case r.twoSided():
+		p.kind = SendChunk
+		p.header = Header{Kind: HeaderChunk, Number: r.receive, Target: Target{Length: uint64(r.length)}, Offset: r.cut}
 	}
 	r.cut += n
 	r.open++
@@ -72,7 +83,7 @@ func (m *Machine) advance(r *request, message bool) {
 		return
 	}
 	switch {
-	case r.op != Send || message:
+	case r.op != Send || message || r.twoSided() && r.err == nil && !r.told:
 		r.finished = true
 		m.releaseHeld()
 		m.complete()

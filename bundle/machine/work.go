@@ -73,7 +73,7 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 			m.cutting.pop()
 			continue
 		}
-		i := m.pick(min(r.length-r.cut, m.cfg.Chunk))
+		i := m.pick(min(r.length-r.cut, m.cfg.Chunk)) // about so many bytes
 		if i < 0 {
 			return Work{}, false
 		}
