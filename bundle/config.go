@@ -25,6 +25,10 @@ type Config struct {
 	Depth      int           // sub-requests of one queue pair at most; default 16
 	Requests   int           // requests, and receives, outstanding or not polled; default 1024
 	Lossy      *WindowConfig // congestion avoidance (Virtuoso §3.5); nil: none
+	// Standard dials a peer that is any RDMA program with a listener of the connection
+	// manager (rdma_cm): each queue pair is a plain connection to it. It serves Writes and
+	// Reads of memory that all its connections may access. Queue pairs are RC.
+	Standard bool
 	// TwoSided has this side's receives filled by SENDs that carry Data Partition's header
 	// (§III.B), and copied into place. It is slower than WRITEs into the memory itself,
 	// but the peer gets no key: memory of a Receive needs LocalWrite only.
@@ -109,7 +113,7 @@ func (c Config) withDefaults(m *cm.Manager) (Config, error) {
 		return c, fmt.Errorf("%w: chunks of %d bytes, depth %d", ErrConfig, c.Chunk, c.Depth)
 	case c.Requests < 1 || c.Requests > machine.MaxAnnounced/2:
 		return c, fmt.Errorf("%w: %d requests of at most %d", ErrConfig, c.Requests, machine.MaxAnnounced/2)
-	case c.QP.Type != verbs.RC && c.QP.Type != verbs.MP:
+	case c.QP.Type != verbs.RC && (c.QP.Type != verbs.MP || c.Standard):
 		return c, fmt.Errorf("%w: queue pairs of type %v", ErrConfig, c.QP.Type)
 	}
 	return c, nil

@@ -82,11 +82,11 @@ func (c *Conn) wayHome(l *lane, generation uint32) func() bool {
 		defer cancel()
 		// The listener refuses a generation that it has had: its refusal is the reply.
 		h := hello{index: l.index, count: len(c.lanes), id: c.id}
-		conn, err := c.manager.Dial(ctx, home, cm.Options{PD: c.cfg.PD, QP: c.options(l, 0), PrivateData: h.encode()})
+		conn, err := c.manager.Dial(ctx, home, cm.Options{PD: c.cfg.PD, QP: c.options(l, 0), PrivateData: c.greeting(&h)})
 		if err == nil {
 			conn.Close()
 		}
-		return errors.Is(err, cm.ErrRejected)
+		return errors.Is(err, cm.ErrRejected) || err == nil && c.cfg.Standard
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 		conn, err := c.dialLane(l, &h)
 		if err == nil {
 			c.setRemote(conn.RemoteAddr())
-			c.fenced(l)
+			c.fenced(l) // by granting a newer one the peer says so; a standard one has before
 			if err = c.probe(l, conn.Done()); err == nil {
 				pause = repairPause
 				c.up(l, generation)
@@ -150,12 +150,33 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 		// The next request tells the peer that this end is closed.
 		c.closeLane(l, c.current(l))
 		if conn != nil {
-			c.tasks.Go(func() { conn.Close() })
+			c.leave(l, conn)
 		}
 		c.judge(err)
 		c.sleep(pause)
 		pause = min(2*pause, maxRepairPause)
 	}
+}
+
+// greeting is the private data of a request.
+func (c *Conn) greeting(h *hello) []byte {
+	if c.cfg.Standard {
+		return nil
+	}
+	return h.encode()
+}
+
+// leave ends a lane's connection, whose queue pair is closed on this side. A standard
+// peer does not say that it has closed its end by granting the next one. But it does by
+// its DREP (rdma_disconnect moves the queue pair to the error state first), for which Close
+// waits; without one the wait itself, of a second, is longer than packets live.
+func (c *Conn) leave(l *lane, conn *cm.Conn) {
+	if !c.cfg.Standard {
+		c.tasks.Go(func() { conn.Close() })
+		return
+	}
+	conn.Close()
+	c.fenced(l)
 }
 
 // dialLane asks for a queue pair, again and again while the listener has no place.
@@ -167,7 +188,7 @@ func (c *Conn) dialLane(l *lane, h *hello) (*cm.Conn, error) {
 		defer cancel()
 	}
 	for pause := repairPause; ; pause = min(2*pause, maxRepairPause) {
-		conn, err := c.manager.Dial(ctx, c.target(l, h.generation), c.connectOptions(l, h.generation, h.encode()))
+		conn, err := c.manager.Dial(ctx, c.target(l, h.generation), c.connectOptions(l, h.generation, c.greeting(h)))
 		if !refusedWith(err, busyWord) {
 			return conn, err
 		}

@@ -227,7 +227,7 @@ func (c *Conn) sayBye() {
 	posted := 0
 	h := machine.Header{Kind: machine.HeaderBye}
 	for i, v := range c.machine.Views() {
-		if l := c.lanes[i]; c.err == nil && v.Up && l.qp != nil &&
+		if l := c.lanes[i]; c.err == nil && v.Up && !c.cfg.Standard && l.qp != nil &&
 			l.qp.PostSend(&verbs.SendWR{ID: byeTag, Op: verbs.OpSend, Flags: verbs.Signaled, Inline: h.Append(nil)}) == nil {
 			l.outstanding++
 			posted++

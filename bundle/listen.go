@@ -45,6 +45,9 @@ func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Standard {
+		return nil, fmt.Errorf("%w: Standard is for Dial; standard peers dial a cm.Listener", ErrConfig)
+	}
 	inner, err := manager.ListenProven(port)
 	if err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
