@@ -42,7 +42,7 @@ type Config struct {
 	// ends with ErrPeerLost; default 30 s, at least 100 ms. It counts from the
 	// moment when no queue pair is left.
 	RepairTimeout time.Duration
-	// Balancer makes the balancer of a connection; default DynamicChunks(2). See
+	// Balancer makes the balancer of a connection; default DynamicChunks(4). See
 	// machine for RoundRobin, Random, LeastOutstanding, DynamicChunks, Proportional.
 	Balancer func() Balancer
 	// QP are further options of the queue pairs. Type may be RC or MP; queues,
@@ -97,7 +97,7 @@ func (c Config) withDefaults(m *cm.Manager) (Config, error) {
 		}
 	}
 	if c.Balancer == nil {
-		c.Balancer = func() Balancer { return DynamicChunks(2) }
+		c.Balancer = func() Balancer { return DynamicChunks(defaultChunks) }
 	}
 	if c.RepairTimeout == 0 {
 		c.RepairTimeout = defaultRepairTimeout

@@ -46,6 +46,7 @@ type Conn struct {
 	ended       bool // after err: all completions are handed out
 	repairs     int
 	byeSent     chan struct{}
+	boxSGE      [1]verbs.SGE // of the receive that is being posted
 }
 
 func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {

@@ -181,20 +181,25 @@ func (c *Conn) leave(l *lane, conn *cm.Conn) {
 
 // dialLane asks for a queue pair, again and again while the listener has no place.
 func (c *Conn) dialLane(l *lane, h *hello) (*cm.Conn, error) {
-	ctx := c.ctx
-	if len(c.targets) > 1 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, targetTimeout)
-		defer cancel()
-	}
 	for pause := repairPause; ; pause = min(2*pause, maxRepairPause) {
-		conn, err := c.manager.Dial(ctx, c.target(l, h.generation), c.connectOptions(l, h.generation, c.greeting(h)))
+		conn, err := c.dialOnce(l, h)
 		if !refusedWith(err, busyWord) {
 			return conn, err
 		}
 		c.closeLane(l, c.current(l))
 		c.sleep(pause)
 	}
+}
+
+// dialOnce asks once, and not for long where the peer has other addresses.
+func (c *Conn) dialOnce(l *lane, h *hello) (*cm.Conn, error) {
+	ctx := c.ctx
+	if len(c.targets) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, targetTimeout)
+		defer cancel()
+	}
+	return c.manager.Dial(ctx, c.target(l, h.generation), c.connectOptions(l, h.generation, c.greeting(h)))
 }
 
 // refusedWith says whether a listener has refused a request with a word.

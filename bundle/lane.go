@@ -23,6 +23,7 @@ type lane struct {
 	isBroken    bool
 	generation  uint32 // the next that a peer may come with
 	accepting   bool
+	batch       batch // what settle is about to post
 }
 
 // options of the queue pair of a lane. Each generation takes another path, where the

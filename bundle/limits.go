@@ -12,6 +12,10 @@ const (
 	// queue pairs, and no gain from chunks below 32 KiB.
 	defaultQueuePairs = 4
 	defaultChunk      = 32 << 10
+	// defaultChunks is how many chunks of a queue pair are under way. Data Partition has one,
+	// which waits for each completion; on loopback four are twice as fast as one, and sixteen
+	// no more than a third faster. Each more makes a slow path hold the end up for longer.
+	defaultChunks = 4
 	// defaultDepth is how many chunks a queue pair may have; balancers mostly want fewer.
 	defaultDepth = 16
 	// defaultRequests is how many requests, and how many receives, may be outstanding
@@ -25,15 +29,16 @@ const (
 	eager      = messageLen - machine.HeaderLen
 
 	// maxTwoSidedChunk bounds the memory of a receive that takes a chunk, and boxBytes
-	// that of all receives of a connection; minBoxes are left of those for each queue pair
-	// however many it has. With fewer than the peer has outstanding, it is made to wait.
+	// that of all receives of a connection, which a stranger may ask for; minBoxes are left
+	// of those for each of machine.MaxLanes queue pairs. With fewer than the peer has
+	// outstanding, it is made to wait.
 	maxTwoSidedChunk = 64 << 10
 	boxBytes         = 16 << 20
-	minBoxes         = 8
+	minBoxes         = boxBytes / maxTwoSidedChunk / machine.MaxLanes
 
 	// assembleTimeout bounds the time in which the first queue pair of a connection must
 	// have come, and maxPlaces the connections of a listener that wait for some, or for
-	// Accept: each holds a completion queue and up to 4 MiB of receives. One address may
+	// Accept: each holds a completion queue and up to 4 MiB of receives, or 16 if they are two-sided. One address may
 	// hold one in placeShare of the free places: 21 if it is alone, enough for the start of
 	// a parallel program. Who is refused for this asks again.
 	assembleTimeout = 10 * time.Second

@@ -11,6 +11,7 @@ type Machine struct {
 	messages queue[*piece]
 	again    queue[*piece]
 	cutting  queue[*request]
+	spare    []*piece // that are done
 
 	posted   queue[*request] // in order, until they complete
 	next     Number

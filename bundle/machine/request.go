@@ -48,12 +48,13 @@ func (r *request) twoSided() bool { return r.target != nil && r.target.Chunk > 0
 
 // cutPiece makes the next piece, of at most limit bytes (Virtuoso §3.3: the memory
 // is divided into blocks). The pieces of a two-sided SEND are as the receiver wants.
-func (r *request) cutPiece(limit int) *piece {
+func (m *Machine) cutPiece(r *request, limit int) *piece {
 	if r.twoSided() {
 		limit = r.target.Chunk
 	}
 	n := min(r.length-r.cut, limit)
-	p := &piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
+	p := m.newPiece()
+	*p = piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
 	switch {
 	case r.op == Read:
 		p.kind = ReadChunk
@@ -69,12 +70,23 @@ func (r *request) cutPiece(limit int) *piece {
 
 // pieceDone notes that a piece needs nothing more.
 func (m *Machine) pieceDone(p *piece) {
-	r := p.request
+	r, message := p.request, p.kind == Message
+	m.spare = append(m.spare, p)
 	if r == nil {
 		return
 	}
 	r.open--
-	m.advance(r, p.kind == Message)
+	m.advance(r, message)
+}
+
+// newPiece makes a piece, or takes one that is done: there are many, and few at a time.
+func (m *Machine) newPiece() *piece {
+	if n := len(m.spare); n > 0 {
+		p := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return p
+	}
+	return new(piece)
 }
 
 // advance takes a request to its next step when it has no open piece.

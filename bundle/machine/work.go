@@ -77,7 +77,7 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 		if i < 0 {
 			return Work{}, false
 		}
-		return m.flyData(now, r.cutPiece(m.chunkOf(i)), i), true
+		return m.flyData(now, m.cutPiece(r, m.chunkOf(i)), i), true
 	}
 }
 
