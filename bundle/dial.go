@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Dial connects to a listener at an address of the form host:port, by as many queue
@@ -24,6 +25,9 @@ func Dial(ctx context.Context, manager *cm.Manager, address string, cfg Config) 
 	}
 	targets, err := targetsOf(address, cfg.Addresses)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSources(manager.Device(), targets); err != nil {
 		return nil, err
 	}
 	var id [8]byte
@@ -58,6 +62,28 @@ func targetsOf(address string, more []netip.Addr) ([]string, error) {
 		targets = append(targets, net.JoinHostPort(a.String(), port))
 	}
 	return targets, nil
+}
+
+// checkSources refuses two addresses of the peer that are reached from one of ours: the
+// peer knows us by that, and would respond from the wrong one of its own.
+func checkSources(d *verbs.Device, targets []string) error {
+	reached := make(map[netip.Addr]string)
+	for _, target := range targets {
+		to, err := netip.ParseAddrPort(target)
+		if err != nil {
+			continue // a name, which may lead anywhere
+		}
+		route, err := d.RouteTo(to.Addr())
+		if err != nil {
+			continue // there is none now
+		}
+		if other := reached[route.Local]; other != "" {
+			return fmt.Errorf("%w: %v and %v are both reached from %v; each needs a route with a source address of its own, and a device without a fixed address",
+				ErrConfig, other, target, route.Local)
+		}
+		reached[route.Local] = target
+	}
+	return nil
 }
 
 // target is the address that a generation of a lane dials: every other one the lane's

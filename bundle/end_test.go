@@ -165,3 +165,16 @@ func TestDialNobody(t *testing.T) {
 		}
 	})
 }
+
+// TestSourcesAreChecked: addresses that are no pairs are refused.
+func TestSourcesAreChecked(t *testing.T) {
+	a, b, _ := loopPair(t)
+	cfg := a.config(2)
+	for _, more := range []netip.Addr{{}, netip.MustParseAddr("10.0.0.77")} {
+		cfg.Addresses = []netip.Addr{more}
+		address := netip.AddrPortFrom(b.dev.Query().Local, 1).String()
+		if _, err := Dial(testContext(t), a.manager, address, cfg); !errors.Is(err, ErrConfig) {
+			t.Errorf("%v: got %v, want ErrConfig", more, err)
+		}
+	}
+}
