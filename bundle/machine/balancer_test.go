@@ -129,21 +129,6 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func FuzzHeader(f *testing.F) {
-	h := Header{Kind: HeaderMessage, Number: 1, Target: Target{Length: 3}}
-	f.Add(append(h.Append(nil), 1, 2, 3))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, rest, err := ParseHeader(b)
-		if err != nil {
-			return
-		}
-		again, _, err := ParseHeader(append(h.Append(nil), rest...))
-		if err != nil || again != h {
-			t.Errorf("%+v became %+v, %v", h, again, err)
-		}
-	})
-}
-
 // TestHostileHeaders: a peer that tells what it cannot mean is found out, and copies of
 // what it told have no effect.
 func TestHostileHeaders(t *testing.T) {
