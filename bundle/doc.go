@@ -26,6 +26,10 @@
 //	err = c.Post(bundle.Request{ID: 7, Op: bundle.OpWrite, Local: local, Remote: remote})
 //	n, err := c.Wait(ctx, completions)                           // or Poll
 //
+// Config.Addresses uses several addresses of both hosts, Config.Standard dials peers that
+// are not bundles, Config.TwoSided receives without giving the peer a key, and
+// Config.Lossy avoids congestion where the network loses packets.
+//
 // # Rules
 //
 //  1. Memory is of Config.PD. That of a Receive needs LocalWrite and RemoteWrite:

@@ -86,20 +86,37 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	want(1 << 15)
-	w.Succeeded(100) // a chunk that is not full says nothing
+	w.Succeeded(100, 1) // a chunk that is not full says nothing
 	want(1 << 15)
-	w.Succeeded(1 << 15)
+	w.Succeeded(1<<15, 1)
 	want(1 << 16)
-	w.Succeeded(1 << 16)
+	w.Succeeded(1<<16, 1)
 	want(1 << 17)
 	w.Lost()
 	want(1 << 16)
-	w.Succeeded(1 << 16)
+	w.Succeeded(1<<16, 1)
 	want(3 << 15)
-	w.Succeeded(3 << 15) // the next step is what failed
+	w.Succeeded(3<<15, 1) // the next step is what failed
 	want(3 << 15)
 	w.Lost() // what used to pass fails
 	want(3 << 14)
+}
+
+// TestWindowByPace: a chunk that is slow for its size counts as lost, the smallest never.
+func TestWindowByPace(t *testing.T) {
+	w := NewWindow(WindowConfig{First: 2000, Step: 1000, ByPace: true})
+	for _, step := range []struct {
+		took Time
+		want int
+	}{
+		{2000, 4000}, {4000, 8000}, {17000, 4000}, {4000, 5000}, {5000, 6000}, {6000, 7000}, {15000, 6000},
+		{13000, 3000}, {7000, 2000}, {9000, 2000},
+	} {
+		w.Succeeded(w.Size(), step.took)
+		if w.Size() != step.want {
+			t.Fatalf("after %d: window %d, want %d", step.took, w.Size(), step.want)
+		}
+	}
 }
 
 // TestLossyTurns: in a lossy network each lane has one chunk at a time, as large as its

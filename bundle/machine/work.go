@@ -198,7 +198,7 @@ func (m *Machine) feedback(now Time, f *flight, outcome Outcome) {
 	switch {
 	case w == nil:
 	case outcome == OK:
-		w.Succeeded(f.piece.length)
+		w.Succeeded(f.piece.length, now-f.began)
 	case outcome == RetryExceeded:
 		w.Lost()
 	}
