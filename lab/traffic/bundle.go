@@ -59,7 +59,11 @@ func (e *bundleEnd) create() (err error) {
 // config needs no control of rates: what a queue pair has under way is bounded by its
 // chunks.
 func (e *bundleEnd) config() bundle.Config {
-	return bundle.Config{PD: e.pd, QueuePairs: e.spec.QueuePairs, Chunk: e.spec.Chunk, Requests: max(e.slots, 1)}
+	c := bundle.Config{PD: e.pd, QueuePairs: e.spec.QueuePairs, Chunk: e.spec.Chunk, Requests: max(e.slots, 1)}
+	if e.spec.Window != "" {
+		c.Lossy = &bundle.WindowConfig{ByPace: e.spec.Window == "pace"}
+	}
+	return c
 }
 
 func (e *bundleEnd) close() {

@@ -102,6 +102,8 @@ type Spec struct {
 	QueuePairs int          `json:"queue_pairs,omitempty"`
 	Chunk      int          `json:"chunk,omitempty"`
 	Addresses  []netip.Addr `json:"addresses,omitempty"`
+	// Window is the congestion avoidance: "paper" or "pace"; empty: none.
+	Window string `json:"window,omitempty"`
 }
 
 // withDefaults fills in what is left at zero.
