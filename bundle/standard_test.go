@@ -54,6 +54,7 @@ func TestStandardPeer(t *testing.T) {
 		must(t, a.conn.Read(testContext(t), a.buffer(1<<20, 1<<20), b.at(0)))
 		a.want(1<<20, data)
 	}
+	a.awaitUp(3)
 	if a.conn.Stats().Repairs == 0 {
 		t.Error("no queue pair was replaced: the cut was not noticed")
 	}
