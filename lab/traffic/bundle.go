@@ -60,6 +60,9 @@ func (e *bundleEnd) create() (err error) {
 // chunks.
 func (e *bundleEnd) config() bundle.Config {
 	c := bundle.Config{PD: e.pd, QueuePairs: e.spec.QueuePairs, Chunk: e.spec.Chunk, Requests: max(e.slots, 1)}
+	if n := e.spec.Chunks; n > 0 {
+		c.Balancer = func() bundle.Balancer { return bundle.DynamicChunks(n) }
+	}
 	if e.spec.Window != "" {
 		c.Lossy = &bundle.WindowConfig{ByPace: e.spec.Window == "pace"}
 	}

@@ -96,11 +96,12 @@ type Spec struct {
 	// Interval, if not zero, lets a message go so often, whether or not more could.
 	Interval time.Duration `json:"interval,omitempty"`
 
-	// Of Bundle: how many queue pairs, of what chunks (0: the default), and the
-	// receiver's addresses, one for each path. Without addresses each queue pair has
-	// a source port of its own.
+	// Of Bundle: how many queue pairs, of what chunks, how many chunks of each are under
+	// way (0: the defaults), and the receiver's addresses, one for each path. Without
+	// addresses each queue pair has a source port of its own.
 	QueuePairs int          `json:"queue_pairs,omitempty"`
 	Chunk      int          `json:"chunk,omitempty"`
+	Chunks     int          `json:"chunks,omitempty"`
 	Addresses  []netip.Addr `json:"addresses,omitempty"`
 	// Window is the congestion avoidance: "paper" or "pace"; empty: none.
 	Window string `json:"window,omitempty"`
