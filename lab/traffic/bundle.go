@@ -216,10 +216,15 @@ func (r *bundleReceiver) post(slot int) error {
 	return r.conn.Post(bundle.Request{ID: uint64(slot), Op: bundle.OpReceive, Local: r.buffer(slot)})
 }
 
-// receive receives until ctx ends or the sender closes, which is no error.
+// receive receives until ctx ends or the sender closes, which is no error. What the
+// sender knows to be delivered may be on its way to this program when ctx ends: it comes
+// before the news that the sender has closed.
 func (r *bundleReceiver) receive(ctx context.Context, c *checker, m *meter) error {
+	last, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, cancel) })()
 	for {
-		done, err := r.wait(ctx)
+		done, err := r.wait(last)
 		for i := range done {
 			slot := int(done[i].ID)
 			c.arrived(r.slot(slot)[:done[i].Bytes])
