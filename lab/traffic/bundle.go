@@ -229,8 +229,9 @@ func (r *bundleReceiver) receive(ctx context.Context, c *checker, m *meter) erro
 			slot := int(done[i].ID)
 			c.arrived(r.slot(slot)[:done[i].Bytes])
 			m.arrived(Now(), done[i].Bytes)
-			if err == nil {
-				err = r.post(slot)
+			// When the sender has closed, there are still completions to be taken.
+			if posted := r.post(slot); err == nil && !errors.Is(posted, bundle.ErrPeerClosed) {
+				err = posted
 			}
 		}
 		if errors.Is(err, context.Canceled) || errors.Is(err, bundle.ErrPeerClosed) {
