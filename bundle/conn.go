@@ -19,16 +19,17 @@ type Conn struct {
 	manager *cm.Manager
 	cfg     Config
 	id      uint64
-	address string // to dial again
+	targets []string // to dial again: the peer at each of its addresses
 	start   time.Time
 	cq      *verbs.CQ
-	boxes   *verbs.MR // the receives of all lanes
-	onEnd   func()    // the listener forgets it
+	boxes   boxes
+	onEnd   func() // the listener forgets it
 
 	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
-	news    broadcast.Broadcast // completions, or the end
+	news    broadcast.Broadcast // completions, a lane that is up, or the end
+	lost    *time.Timer         // ends the connection when the peer cannot be reached
 	closing sync.Once
 	done    chan struct{}
 
@@ -45,6 +46,7 @@ type Conn struct {
 	ended       bool // after err: all completions are handed out
 	repairs     int
 	byeSent     chan struct{}
+	boxSGE      [1]verbs.SGE // of the receive that is being posted
 }
 
 func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
@@ -53,7 +55,8 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 		manager: m, cfg: cfg, id: id, start: time.Now(), done: make(chan struct{}),
 		byeSent: make(chan struct{}, 1),
 		machine: machine.New(machine.Config{
-			Lanes: n, Chunk: cfg.Chunk, Depth: cfg.Depth, Eager: eager, Balancer: cfg.Balancer(), Window: cfg.Lossy,
+			Lanes: n, Chunk: cfg.Chunk, Depth: cfg.Depth, Eager: eager, TwoSided: cfg.twoSidedChunk(),
+			Balancer: cfg.Balancer(), Window: cfg.Lossy,
 		}),
 		byQPN:    make(map[verbs.QPN]*lane),
 		requests: make(map[machine.Number]*pending), receives: make(map[machine.Number]*pending),
@@ -62,17 +65,20 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 	var err error
 	// Twice, for the completions of queue pairs that are gone beside those of their
 	// replacements: so it cannot overflow.
-	depth := 2 * n * (c.sendDepth() + recvDepth)
+	c.boxes = boxesOf(&cfg)
+	depth := 2 * n * (c.sendDepth() + c.boxes.depth)
 	if c.cq, err = m.Device().CreateCQ(depth); err != nil {
 		return nil, err
 	}
-	if c.boxes, err = cfg.PD.AllocMemory(n*recvDepth*messageLen, verbs.LocalWrite); err != nil {
+	if c.boxes.mr, err = cfg.PD.AllocMemory(c.boxes.bytes(n, n*c.sendDepth()), verbs.LocalWrite); err != nil {
 		c.cq.Close()
 		return nil, err
 	}
 	for i := range n {
 		c.lanes = append(c.lanes, &lane{index: i, down: closedChan()})
 	}
+	c.lost = time.AfterFunc(cfg.RepairTimeout, func() { c.fail(ErrPeerLost) })
+	c.lost.Stop() // until a lane is reached; Dial has its context
 	c.tasks.Go(c.pump)
 	return c, nil
 }
@@ -80,17 +86,20 @@ func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
 // sendDepth is what the machine has outstanding on a lane at most, and a probe.
 func (c *Conn) sendDepth() int { return c.cfg.Depth + machine.ControlDepth + 4 }
 
-// RemoteAddr is the peer's address.
+// RemoteAddr is the peer's address, of several the first that was reached.
 func (c *Conn) RemoteAddr() netip.AddrPort {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.remote
 }
 
+// setRemote notes the address that the peer was reached at first.
 func (c *Conn) setRemote(addr netip.AddrPort) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remote = addr
+	if !c.remote.IsValid() {
+		c.remote = addr
+	}
 }
 
 // startTask runs a task that Close waits for, unless the connection has ended.
@@ -147,6 +156,7 @@ func (c *Conn) fail(reason error) {
 	c.closing.Do(func() {
 		c.mu.Lock()
 		c.err = reason
+		c.lost.Stop()
 		lanes := c.lanes
 		c.mu.Unlock()
 		c.cancel()
@@ -165,7 +175,7 @@ func (c *Conn) fail(reason error) {
 		c.ended = true
 		c.mu.Unlock()
 		c.cq.Close()
-		_ = c.boxes.Deregister() // it fails only if the device is closed
+		_ = c.boxes.mr.Deregister() // it fails only if the device is closed
 		if c.onEnd != nil {
 			c.onEnd()
 		}

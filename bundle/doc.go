@@ -26,10 +26,15 @@
 //	err = c.Post(bundle.Request{ID: 7, Op: bundle.OpWrite, Local: local, Remote: remote})
 //	n, err := c.Wait(ctx, completions)                           // or Poll
 //
+// Config.Addresses uses several addresses of both hosts, Config.Standard dials peers that
+// are not bundles, Config.TwoSided receives without giving the peer a key, and
+// Config.Lossy avoids congestion where the network loses packets.
+//
 // # Rules
 //
 //  1. Memory is of Config.PD. That of a Receive needs LocalWrite and RemoteWrite:
 //     the peer writes into it, nothing is copied but messages below 988 bytes.
+//     With Config.TwoSided it needs LocalWrite only, and all messages are copied.
 //  2. The memory of a request is in use until its completion, also when the context
 //     of a blocking call ends first.
 //  3. Requests complete in the order of posting, receives in theirs. Requests that

@@ -61,17 +61,51 @@ func pair(t testing.TB, a, b *side, n int, change func(*Config)) {
 	}
 	l, err := Listen(b.manager, 0, cb)
 	must(t, err)
-	a.conn, err = Dial(testContext(t), a.manager, l.Addr().String(), ca)
-	must(t, err)
-	b.conn, err = l.Accept(testContext(t))
-	must(t, err)
+	dialTo(t, a, b, l, ca)
 	must(t, l.Close())
+	a.awaitUp(n)
+	b.awaitUp(n)
 	t.Cleanup(func() {
 		a.conn.Close()
 		b.conn.Close()
 		a.leavesNothing()
 		b.leavesNothing()
 	})
+}
+
+// connect connects a side to a listener of another.
+func connect(t testing.TB, a, b *side, l *Listener) {
+	t.Helper()
+	dialTo(t, a, b, l, a.config(2))
+	t.Cleanup(func() { b.conn.Close() })
+}
+
+func dialTo(t testing.TB, a, b *side, l *Listener, cfg Config) {
+	t.Helper()
+	var err error
+	a.conn, err = Dial(testContext(t), a.manager, l.Addr().String(), cfg)
+	must(t, err)
+	b.conn, err = l.Accept(testContext(t))
+	must(t, err)
+}
+
+// awaitUp waits until n queue pairs are up.
+func (s *side) awaitUp(n int) {
+	s.t.Helper()
+	ctx := testContext(s.t)
+	for {
+		news := s.conn.news.Next()
+		if s.conn.Stats().Up == n {
+			return
+		}
+		select {
+		case <-news:
+		case <-s.conn.Done():
+			s.t.Fatal(s.conn.Err())
+		case <-ctx.Done():
+			s.t.Fatalf("%+v, want %d up", s.conn.Stats(), n)
+		}
+	}
 }
 
 // leavesNothing expects that no queue pair, region or completion queue is left but those

@@ -1,11 +1,17 @@
 package bundle
 
 import (
+	"context"
 	"errors"
+	"net/netip"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/bundle/machine"
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/loopnet"
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -27,29 +33,95 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestHalfAssembled: a peer that asks for queue pairs and never for all of them costs a
-// bounded state; those beyond the bound are refused.
-func TestHalfAssembled(t *testing.T) {
-	a, b, _ := loopPair(t)
+// half asks for the first of two queue pairs of a connection, whose second never comes.
+func (s *side) half(ctx context.Context, to netip.AddrPort, cq *verbs.CQ, id uint64) error {
+	h := hello{index: 0, count: 2, id: id}
+	_, err := s.manager.Dial(ctx, to.String(), cm.Options{
+		PD: s.pd, QP: verbs.QPOptions{SendCQ: cq, SendDepth: 4, RecvDepth: 4}, PrivateData: h.encode(),
+	})
+	return err
+}
+
+// TestShareOfAddress: a peer that asks for queue pairs and never for all of them gets
+// its share of the places, and others theirs.
+func TestShareOfAddress(t *testing.T) {
+	a, b, n := loopPair(t)
 	l, err := Listen(b.manager, 0, b.config(1))
 	must(t, err)
 	cq, err := a.dev.CreateCQ(4096)
 	must(t, err)
-	var refused error
-	for id := range uint64(maxAssembling + 1) {
-		h := hello{index: 0, count: 2, id: id + 1}
-		_, err := a.manager.Dial(testContext(t), l.Addr().String(), cm.Options{
-			PD: a.pd, QP: verbs.QPOptions{SendCQ: cq, SendDepth: 4, RecvDepth: 4}, PrivateData: h.encode(),
-		})
-		if err != nil {
-			if id < maxAssembling {
-				t.Fatalf("request %d: %v", id, err)
-			}
-			refused = err
-		}
+	got := 0
+	for ; got < maxPlaces && err == nil; got++ {
+		err = a.half(testContext(t), l.Addr(), cq, uint64(got))
 	}
-	if !errors.Is(refused, cm.ErrRejected) {
-		t.Errorf("got %v, want a refusal", refused)
+	if !refusedWith(err, busyWord) || got <= 1 || got > maxPlaces/2 {
+		t.Errorf("%d places, then %v, want a refusal", got, err)
+	}
+	honest := newSide(t, n.Open())
+	connect(t, honest, b, l)
+	must(t, honest.conn.Close())
+	must(t, l.Close())
+	b.leavesNothing()
+}
+
+// TestForgedRequests: requests from addresses where nobody receives the replies take no
+// place, though more addresses ask than there are places.
+func TestForgedRequests(t *testing.T) {
+	n := loopnet.New(loopnet.Options{})
+	b, honest := newSide(t, n.Open()), newSide(t, n.Open())
+	l, err := Listen(b.manager, 0, b.config(1))
+	must(t, err)
+	known := map[netip.Addr]bool{b.dev.Query().Local: true, honest.dev.Query().Local: true}
+	n.SetFilter(func(_, to netip.Addr, _ *transport.Packet) bool { return known[to] })
+	ctx, stop := context.WithCancel(testContext(t))
+	var all sync.WaitGroup
+	for i := range uint64(maxPlaces + 10) {
+		forger := newSide(t, n.Open())
+		cq, err := forger.dev.CreateCQ(16)
+		must(t, err)
+		all.Go(func() { _ = forger.half(ctx, l.Addr(), cq, i) })
+	}
+	for b.manager.Counters().Received < 2*maxPlaces {
+		time.Sleep(time.Millisecond) // until all have asked, most of them twice
+	}
+	l.mu.Lock()
+	if len(l.conns) > 0 {
+		t.Errorf("%d forged connections", len(l.conns))
+	}
+	l.mu.Unlock()
+	connect(t, honest, b, l)
+	must(t, honest.conn.Close())
+	stop()
+	all.Wait()
+	must(t, l.Close())
+	b.leavesNothing()
+}
+
+// TestNotAccepted: connections that the program does not accept keep their places, and
+// who is refused for that comes in when there is one.
+func TestNotAccepted(t *testing.T) {
+	a, b, _ := loopPair(t)
+	l, err := Listen(b.manager, 0, b.config(1))
+	must(t, err)
+	const peers = maxPlaces / 2
+	dialed := make(chan *Conn, peers)
+	for range peers {
+		go func() {
+			c, err := Dial(testContext(t), a.manager, l.Addr().String(), a.config(1))
+			if err != nil {
+				t.Error(err)
+			}
+			dialed <- c
+		}()
+	}
+	var conns []*Conn
+	for range peers {
+		c, err := l.Accept(testContext(t))
+		must(t, err)
+		conns = append(conns, c, <-dialed)
+	}
+	for _, c := range conns {
+		c.Close()
 	}
 	must(t, l.Close())
 	b.leavesNothing()

@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/braid-rdma/braid/bundle/machine"
@@ -23,6 +23,7 @@ type lane struct {
 	isBroken    bool
 	generation  uint32 // the next that a peer may come with
 	accepting   bool
+	batch       batch // what settle is about to post
 }
 
 // options of the queue pair of a lane. Each generation takes another path, where the
@@ -31,7 +32,7 @@ type lane struct {
 func (c *Conn) options(l *lane, generation uint32) verbs.QPOptions {
 	o := c.cfg.QP
 	o.SendCQ, o.RecvCQ, o.SRQ = c.cq, c.cq, nil
-	o.SendDepth, o.RecvDepth, o.MaxInline = c.sendDepth(), recvDepth, messageLen
+	o.SendDepth, o.RecvDepth, o.MaxInline = c.sendDepth(), c.boxes.depth, messageLen
 	o.SignalAll = false
 	paths := uint64(max(c.manager.Device().Query().Paths, 1))
 	o.RC.Path = int((uint64(l.index)+uint64(generation)*uint64(len(c.lanes)))%paths) + 1
@@ -57,8 +58,8 @@ func (c *Conn) adopt(l *lane, q *verbs.QP) error {
 	l.down, l.probed = make(chan struct{}), make(chan error, 1)
 	l.broken, l.isBroken = make(chan struct{}), false
 	c.byQPN[q.Number()] = l
-	for i := range recvDepth {
-		c.postBox(l, l.index*recvDepth+i)
+	for i := range c.boxes.depth {
+		c.postBox(l, l.index*c.boxes.depth+i)
 	}
 	return nil
 }
@@ -103,14 +104,33 @@ func (c *Conn) checkDown(l *lane) {
 	l.qp = nil
 	c.machine.HandleDown(l.index)
 	close(l.down)
+	c.watchPeer()
 }
 
-// fenced tells the machine that both ends of a lane's last queue pair are gone.
+// fenced tells the machine that both ends of a lane's last queue pair are gone. Only
+// the peer can have said so: it was reached.
 func (c *Conn) fenced(l *lane) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.machine.HandleFenced(l.index)
+	c.watchPeer()
 	c.settle()
+}
+
+// watchPeer is called when the peer was reached, and when the state of a lane has
+// changed; the lock is held. From then on a peer that cannot be reached by any lane
+// has Config.RepairTimeout.
+func (c *Conn) watchPeer() {
+	if c.err != nil || c.anyUp() {
+		c.lost.Stop()
+		return
+	}
+	c.lost.Reset(c.cfg.RepairTimeout)
+}
+
+// anyUp says whether a lane can be used; the lock is held.
+func (c *Conn) anyUp() bool {
+	return slices.ContainsFunc(c.machine.Views(), func(v machine.LaneView) bool { return v.Up })
 }
 
 // up lets a lane be used.
@@ -124,7 +144,9 @@ func (c *Conn) up(l *lane, generation uint32) {
 		c.repairs++
 	}
 	c.machine.HandleUp(l.index)
+	c.watchPeer()
 	c.settle()
+	c.news.Announce()
 }
 
 // probe tries a queue pair with a WRITE of no bytes: the connection manager's messages
@@ -154,46 +176,9 @@ func (c *Conn) probe(l *lane, ended <-chan struct{}) error {
 	}
 }
 
-// unknownWord is the refusal of a listener that does not have the connection.
-const unknownWord = "bundle: unknown"
-
-// tend keeps a lane of the dialing side connected. Attempts are reported to first
-// until one succeeds.
-func (c *Conn) tend(l *lane, first chan<- error) {
-	reachable, pause := time.Now(), repairPause
-	for generation := uint32(0); c.ctx.Err() == nil; generation++ {
-		h := hello{index: l.index, count: len(c.lanes), id: c.id, generation: generation}
-		conn, err := c.manager.Dial(c.ctx, c.address, c.connectOptions(l, generation, h.encode()))
-		if err == nil {
-			reachable = time.Now()
-			c.setRemote(conn.RemoteAddr())
-			c.fenced(l)
-			if err = c.probe(l, conn.Done()); err == nil {
-				pause = repairPause
-				c.up(l, generation)
-			}
-		}
-		if first != nil {
-			first <- err
-			first = nil
-		}
-		if err == nil {
-			c.awaitEnd(l, conn)
-		}
-		// The next request tells the peer that this end is closed.
-		c.closeLane(l, c.current(l))
-		if conn != nil {
-			c.tasks.Go(func() { conn.Close() })
-		}
-		c.judge(err, reachable)
-		c.sleep(pause)
-		pause = min(2*pause, maxRepairPause)
-	}
-}
-
 // awaitEnd waits until a lane's connection has ended, its queue pair has failed, or all
-// ends.
-func (c *Conn) awaitEnd(l *lane, conn *cm.Conn) {
+// ends; or until home says that a lane which is away should return.
+func (c *Conn) awaitEnd(l *lane, conn *cm.Conn, home func() bool) {
 	c.mu.Lock()
 	broken := l.broken
 	if l.qp != conn.QP() {
@@ -201,10 +186,21 @@ func (c *Conn) awaitEnd(l *lane, conn *cm.Conn) {
 		return // it is closed or replaced already
 	}
 	c.mu.Unlock()
-	select {
-	case <-conn.Done():
-	case <-broken:
-	case <-c.ctx.Done():
+	for {
+		var ask <-chan time.Time
+		if home != nil {
+			ask = time.After(homePause)
+		}
+		select {
+		case <-ask:
+			if !home() {
+				continue
+			}
+		case <-conn.Done():
+		case <-broken:
+		case <-c.ctx.Done():
+		}
+		return
 	}
 }
 
@@ -214,19 +210,6 @@ func (l *lane) noteFailure() {
 	if !l.isBroken {
 		l.isBroken = true
 		close(l.broken)
-	}
-}
-
-// judge ends the connection if a failed attempt shows that the peer is gone.
-func (c *Conn) judge(err error, reachable time.Time) {
-	var rejected *cm.RejectError
-	switch {
-	case errors.As(err, &rejected) && string(rejected.PrivateData) == unknownWord, errors.Is(err, cm.ErrRefused):
-		c.fail(ErrPeerClosed)
-	case errors.Is(err, cm.ErrClosed) && c.ctx.Err() == nil:
-		c.fail(err) // the manager or the device is closed
-	case err != nil && time.Since(reachable) > repairTimeout:
-		c.fail(ErrPeerLost)
 	}
 }
 
@@ -245,7 +228,7 @@ func (c *Conn) sayBye() {
 	posted := 0
 	h := machine.Header{Kind: machine.HeaderBye}
 	for i, v := range c.machine.Views() {
-		if l := c.lanes[i]; c.err == nil && v.Up && l.qp != nil &&
+		if l := c.lanes[i]; c.err == nil && v.Up && !c.cfg.Standard && l.qp != nil &&
 			l.qp.PostSend(&verbs.SendWR{ID: byeTag, Op: verbs.OpSend, Flags: verbs.Signaled, Inline: h.Append(nil)}) == nil {
 			l.outstanding++
 			posted++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,16 +25,18 @@ type Listener struct {
 
 	mu     sync.Mutex
 	conns  map[uint64]*assembly
-	ready  []*Conn
+	places places
+	ready  []*assembly
 	closed bool
 }
 
 // assembly is a connection and how many of its queue pairs have come.
 type assembly struct {
-	conn  *Conn
-	came  map[int]bool
-	whole bool
-	timer *time.Timer
+	conn   *Conn
+	came   map[int]bool
+	ready  bool       // for Accept
+	placed netip.Addr // whose place it has, until Accept returns it; else invalid
+	timer  *time.Timer
 }
 
 // Listen listens on a port of the manager's device; port 0 takes a free one.
@@ -42,11 +45,16 @@ func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := manager.Listen(port)
+	if cfg.Standard {
+		return nil, fmt.Errorf("%w: Standard is for Dial; standard peers dial a cm.Listener", ErrConfig)
+	}
+	inner, err := manager.ListenProven(port)
 	if err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
 	}
-	l := &Listener{manager: manager, cm: inner, cfg: cfg, conns: make(map[uint64]*assembly)}
+	l := &Listener{
+		manager: manager, cm: inner, cfg: cfg, conns: make(map[uint64]*assembly), places: places{held: make(map[netip.Addr]int)},
+	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.serve()
 	return l, nil
@@ -55,16 +63,18 @@ func Listen(manager *cm.Manager, port uint16, cfg Config) (*Listener, error) {
 // Addr is the address listened on.
 func (l *Listener) Addr() netip.AddrPort { return l.cm.Addr() }
 
-// Accept waits for a connection all of whose queue pairs have come.
+// Accept waits for a connection whose queue pairs have come, or some of them while the
+// others are late.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	for {
 		news := l.news.Next()
 		l.mu.Lock()
 		if len(l.ready) > 0 {
-			c := l.ready[0]
+			a := l.ready[0]
 			l.ready = l.ready[1:]
+			l.leavePlace(a)
 			l.mu.Unlock()
-			return c, nil
+			return a.conn, nil
 		}
 		closed := l.closed
 		l.mu.Unlock()
@@ -86,7 +96,7 @@ func (l *Listener) Close() error {
 	l.closed = true
 	var half []*Conn
 	for _, a := range l.conns {
-		if !a.whole {
+		if !a.ready {
 			half = append(half, a.conn)
 		}
 	}
@@ -97,8 +107,8 @@ func (l *Listener) Close() error {
 	for _, c := range half {
 		c.fail(fmt.Errorf("bundle: listener: %w", ErrClosed)) // there is no program to tell
 	}
-	for _, c := range ready {
-		c.Close()
+	for _, a := range ready {
+		a.conn.Close()
 	}
 	l.endIfUnused()
 	return nil
@@ -133,9 +143,9 @@ func (l *Listener) request(r *cm.Request) {
 		_ = r.Reject([]byte(err.Error()))
 		return
 	}
-	c := l.find(&h, r.RemoteAddr().Addr())
+	c, refusal := l.find(&h, r.RemoteAddr().Addr())
 	if c == nil {
-		_ = r.Reject([]byte(unknownWord))
+		_ = r.Reject([]byte(refusal))
 		return
 	}
 	if !c.startTask(func() { l.connectLane(c, r, &h) }) {
@@ -147,66 +157,92 @@ func (l *Listener) request(r *cm.Request) {
 func (l *Listener) connectLane(c *Conn, r *cm.Request, h *hello) {
 	if conn := c.acceptLane(r, h); conn != nil {
 		l.arrived(h)
-		c.watch(c.lanes[h.index], conn, h.generation)
+		c.watch(c.lanes[h.index], conn)
 	}
 }
 
-// find returns the connection of a request: an old one, whose peer is at the same
-// address, or a new one.
-func (l *Listener) find(h *hello, peer netip.Addr) *Conn {
+// find returns the connection of a request, an old one or a new one; or why there is
+// none. Who knows the identifier of an old one is its peer, at whatever address: the
+// identifier is random, and whoever could read it could forge packets of the queue
+// pairs as well.
+func (l *Listener) find(h *hello, peer netip.Addr) (*Conn, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.conns[h.id]; a != nil {
-		if len(a.conn.lanes) != h.count || a.conn.RemoteAddr().Addr() != peer {
-			return nil
+		if len(a.conn.lanes) != h.count {
+			return nil, unknownWord
 		}
-		return a.conn
+		return a.conn, ""
 	}
-	if l.closed || h.generation > 0 || !l.assembling(maxAssembling) {
-		return nil
+	if l.closed || h.generation > 0 {
+		return nil, unknownWord
+	}
+	if !l.places.admit(peer) {
+		return nil, busyWord
 	}
 	cfg := l.cfg
 	cfg.QueuePairs = h.count
 	c, err := newConn(l.manager, cfg, h.id)
 	if err != nil {
-		return nil
+		return nil, busyWord // such as no completion queue left
 	}
 	c.setRemote(netip.AddrPortFrom(peer, 0))
 	c.onEnd = func() { l.forget(h.id) }
-	a := &assembly{conn: c, came: make(map[int]bool)}
-	a.timer = time.AfterFunc(assembleTimeout, func() { c.fail(fmt.Errorf("%w: queue pairs are missing", ErrPeerLost)) })
+	a := &assembly{conn: c, came: make(map[int]bool), placed: peer}
+	a.timer = time.AfterFunc(assembleTimeout, func() { l.timeUp(a) })
 	l.conns[h.id] = a
-	return c
+	l.places.take(peer)
+	return c, ""
 }
 
-// assembling says whether fewer than limit connections wait for queue pairs; the lock
-// is held.
-func (l *Listener) assembling(limit int) bool {
-	n := 0
-	for _, a := range l.conns {
-		if !a.whole {
-			n++
-		}
+// leavePlace gives the place of a connection to others; the lock is held.
+func (l *Listener) leavePlace(a *assembly) {
+	if a.placed.IsValid() {
+		l.places.leave(a.placed)
+		a.placed = netip.Addr{}
 	}
-	return n < limit
 }
 
-// arrived notes that a queue pair has come up.
+// arrived notes that a queue pair has come up. After the first the others have a
+// little time; those that are late come in when they can.
 func (l *Listener) arrived(h *hello) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.conns[h.id]
-	if a == nil || a.whole {
+	if a == nil || a.ready {
 		return
 	}
 	a.came[h.index] = true
-	if len(a.came) < h.count {
-		return
+	if len(a.came) == 1 {
+		a.timer.Reset(joinGrace)
 	}
+	if len(a.came) == h.count {
+		l.present(a)
+	}
+}
+
+// timeUp presents a connection with the queue pairs that have come, or ends one of
+// which none has.
+func (l *Listener) timeUp(a *assembly) {
+	l.mu.Lock()
+	none := len(a.came) == 0
+	if !none && !a.ready {
+		l.present(a)
+	}
+	l.mu.Unlock()
+	if none {
+		a.conn.fail(fmt.Errorf("%w: no queue pair has come", ErrPeerLost))
+	}
+}
+
+// present hands a connection to Accept; the lock is held.
+func (l *Listener) present(a *assembly) {
 	a.timer.Stop()
-	a.whole = true
-	l.ready = append(l.ready, a.conn)
-	l.news.Announce()
+	a.ready = true
+	if l.conns[a.conn.id] == a { // it has not ended
+		l.ready = append(l.ready, a)
+		l.news.Announce()
+	}
 }
 
 // forget drops a connection that has ended.
@@ -214,6 +250,8 @@ func (l *Listener) forget(id uint64) {
 	l.mu.Lock()
 	if a := l.conns[id]; a != nil {
 		a.timer.Stop()
+		l.leavePlace(a)
+		l.ready = slices.DeleteFunc(l.ready, func(b *assembly) bool { return b == a })
 	}
 	delete(l.conns, id)
 	l.mu.Unlock()
@@ -249,17 +287,10 @@ func (c *Conn) acceptLane(r *cm.Request, h *hello) *cm.Conn {
 	return conn
 }
 
-// watch waits for the end of a lane's connection, and then for its replacement, for
-// which the dialing side has to ask.
-func (c *Conn) watch(l *lane, conn *cm.Conn, generation uint32) {
-	c.awaitEnd(l, conn)
+// watch waits for the end of a lane's connection. For its replacement the dialing side
+// has to ask.
+func (c *Conn) watch(l *lane, conn *cm.Conn) {
+	c.awaitEnd(l, conn, nil)
 	c.closeLane(l, conn.QP())
 	conn.Close()
-	c.sleep(repairTimeout)
-	c.mu.Lock()
-	missing := l.generation == generation+1 && c.err == nil
-	c.mu.Unlock()
-	if missing {
-		c.fail(ErrPeerLost)
-	}
 }

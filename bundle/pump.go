@@ -90,7 +90,7 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 		return nil // the queue pair has ended
 	}
 	box := int(x.WRID)
-	b := c.boxes.Bytes()[box*messageLen:][:x.Bytes]
+	b := c.boxes.at(box)[:x.Bytes]
 	h, rest, err := machine.ParseHeader(b)
 	if err != nil {
 		return err
@@ -99,12 +99,12 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 		return fmt.Errorf("bundle: %w", ErrPeerClosed)
 	}
 	receive := c.receives[h.Number]
-	place, err := c.machine.HandleHeader(&h)
+	place, err := c.machine.HandleHeader(&h, len(rest))
 	if err != nil {
 		return err
 	}
 	if place {
-		copy(receive.Local.MR.Bytes()[receive.Local.Offset:][:receive.Local.Length], rest)
+		copy(receive.Local.MR.Bytes()[receive.Local.Offset:][:receive.Local.Length][h.Offset:], rest)
 	}
 	c.postBox(l, box)
 	return nil
@@ -112,7 +112,8 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 
 // postBox posts a receive for a message; the lock is held.
 func (c *Conn) postBox(l *lane, box int) {
-	err := l.qp.PostRecv(&verbs.RecvWR{ID: uint64(box), SGEs: []verbs.SGE{c.boxes.SGE(box*messageLen, messageLen)}})
+	c.boxSGE[0] = c.boxes.mr.SGE(box*c.boxes.length, c.boxes.length)
+	err := l.qp.PostRecv(&verbs.RecvWR{ID: uint64(box), SGEs: c.boxSGE[:]})
 	if err == nil { // else it is closed
 		l.outstanding++
 	}
@@ -141,12 +142,7 @@ func outcomeOf(x *verbs.Completion) machine.Outcome {
 // settle posts what the machine has to post, and hands out what is done; the lock is
 // held.
 func (c *Conn) settle() {
-	for {
-		w, ok := c.machine.PollWork(c.now())
-		if !ok {
-			break
-		}
-		c.postWork(&w)
+	for c.postAll() { // what a queue pair has refused is work for another
 	}
 	told := false
 	for {
@@ -162,39 +158,77 @@ func (c *Conn) settle() {
 	}
 }
 
-// postWork posts a sub-request. What the queue pair does not take is reported as if it
-// had broken there: it has, or it would take it.
-func (c *Conn) postWork(w *machine.Work) {
-	l := c.lanes[w.Lane]
-	wr := c.workRequest(w)
-	if err := l.qp.PostSend(&wr); err != nil {
+// postAll posts the work that there is, in one batch for each lane. It returns whether
+// there was any.
+func (c *Conn) postAll() (any bool) {
+	for {
+		w, ok := c.machine.PollWork(c.now())
+		if !ok {
+			break
+		}
+		any = true
+		c.addWork(&c.lanes[w.Lane].batch, &w)
+	}
+	if any {
+		for _, l := range c.lanes {
+			c.postBatch(l)
+		}
+	}
+	return any
+}
+
+// postBatch posts what was added to a lane's batch. What the queue pair does not take is
+// reported as if it had broken there: it has, or it would take it.
+func (c *Conn) postBatch(l *lane) {
+	for wrs := l.batch.wrs; len(wrs) > 0; {
+		n, err := l.qp.PostSends(wrs)
+		l.outstanding += n
+		if wrs = wrs[n:]; err == nil {
+			break
+		}
 		outcome := machine.PathLost
 		if !errors.Is(err, verbs.ErrClosed) && !errors.Is(err, verbs.ErrState) {
 			outcome = machine.Refused // such as memory that was deregistered
 		}
-		c.machine.HandleDone(c.now(), w.Tag, outcome, err)
-		return
+		c.machine.HandleDone(c.now(), machine.Tag(wrs[0].ID), outcome, err)
+		wrs = wrs[1:]
 	}
-	l.outstanding++
+	l.batch.wrs, l.batch.sges = l.batch.wrs[:0], l.batch.sges[:0]
 }
 
-func (c *Conn) workRequest(w *machine.Work) verbs.SendWR {
+// batch is work of a lane that is posted together. Its memory is used again and again.
+type batch struct {
+	wrs  []verbs.SendWR
+	sges []verbs.SGE
+}
+
+// addWork adds a sub-request to a batch.
+func (c *Conn) addWork(b *batch, w *machine.Work) {
 	wr := verbs.SendWR{ID: uint64(w.Tag), Flags: verbs.Signaled}
-	if w.Kind == machine.Message {
+	first := len(b.sges)
+	switch w.Kind {
+	case machine.Message:
 		wr.Op, wr.Inline = verbs.OpSend, c.message(w)
-		return wr
+		b.wrs = append(b.wrs, wr)
+		return
+	case machine.SendChunk:
+		wr.Op = verbs.OpSend
+		b.sges = append(b.sges, c.boxes.putHeader(w.Tag, &w.Header))
+	case machine.ReadChunk:
+		wr.Op = verbs.OpRead
+	default:
+		wr.Op = verbs.OpWrite
 	}
 	p := c.requests[w.Request]
-	wr.Op = verbs.OpWrite
-	if w.Kind == machine.ReadChunk {
-		wr.Op = verbs.OpRead
-	}
-	wr.SGEs = []verbs.SGE{p.Local.MR.SGE(p.Local.Offset+w.Offset, w.Length)}
+	b.sges = append(b.sges, p.Local.MR.SGE(p.Local.Offset+w.Offset, w.Length))
+	// Earlier elements may have moved, which changes nothing: those who have them see
+	// the old ones, with the same values.
+	wr.SGEs = b.sges[first:len(b.sges):len(b.sges)]
 	wr.RemoteAddr, wr.RKey = p.Remote.Addr+uint64(w.Offset), p.Remote.RKey
 	if t := w.Target; t != nil {
 		wr.RemoteAddr, wr.RKey = t.Addr+uint64(w.Offset), t.Key
 	}
-	return wr
+	b.wrs = append(b.wrs, wr)
 }
 
 // message is a message to the peer as bytes.

@@ -55,9 +55,11 @@ type pending struct {
 }
 
 // check refuses what would fail later on a queue pair, and break it.
-func (r *Request) check() error {
+func (r *Request) check(cfg *Config) error {
 	b := &r.Local
 	switch {
+	case cfg.Standard && r.Op > OpRead:
+		return fmt.Errorf("%w: a standard peer serves Writes and Reads", verbs.ErrOperation)
 	case r.Op > OpReceive:
 		return fmt.Errorf("%w: %d", verbs.ErrOperation, r.Op)
 	case b.MR == nil:
@@ -66,7 +68,9 @@ func (r *Request) check() error {
 		return fmt.Errorf("%w: %d bytes at %d of %d", verbs.ErrRange, b.Length, b.Offset, b.MR.Len())
 	case r.Op == OpRead && b.MR.Access()&verbs.LocalWrite == 0:
 		return fmt.Errorf("%w: a Read needs LocalWrite", verbs.ErrLocalAccess)
-	case r.Op == OpReceive && b.MR.Access()&verbs.RemoteWrite == 0:
+	case r.Op == OpReceive && cfg.TwoSided && b.MR.Access()&verbs.LocalWrite == 0:
+		return fmt.Errorf("%w: a Receive needs LocalWrite", verbs.ErrLocalAccess)
+	case r.Op == OpReceive && !cfg.TwoSided && b.MR.Access()&verbs.RemoteWrite == 0:
 		return fmt.Errorf("%w: a Receive needs RemoteWrite", verbs.ErrLocalAccess)
 	}
 	return nil
@@ -77,7 +81,7 @@ func (r *Request) check() error {
 func (c *Conn) Post(r Request) error { return c.post(&pending{Request: r}) }
 
 func (c *Conn) post(p *pending) error {
-	if err := p.check(); err != nil {
+	if err := p.check(&c.cfg); err != nil {
 		return err
 	}
 	c.mu.Lock()

@@ -29,6 +29,17 @@ type Listener struct {
 // device that was opened without an address listens at all addresses of the host
 // at which no other program holds the device's UDP port (see Device.Query).
 func (m *Manager) Listen(port uint16) (*Listener, error) {
+	return m.listen(port, (*machine.Machine).Listen)
+}
+
+// ListenProven is Listen for programs that keep something for each request: they see
+// only requests of braid peers that have proven their address, which costs each of
+// these a round trip.
+func (m *Manager) ListenProven(port uint16) (*Listener, error) {
+	return m.listen(port, (*machine.Machine).ListenProven)
+}
+
+func (m *Manager) listen(port uint16, how func(*machine.Machine, mad.ServiceID, int) error) (*Listener, error) {
 	if err := m.device.Listen(); err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
 	}
@@ -45,7 +56,7 @@ func (m *Manager) Listen(port uint16) (*Listener, error) {
 			port = 0
 		}
 	}
-	if err := m.agent.Machine().Listen(mad.PortService(port), m.backlog); err != nil {
+	if err := how(m.agent.Machine(), mad.PortService(port), m.backlog); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
 	}
 	l := &Listener{

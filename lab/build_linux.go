@@ -149,7 +149,7 @@ func addRoutes(h *netlink.Handle, routes []Route, node string) error {
 		if r.Node != node {
 			continue
 		}
-		route := &netlink.Route{Dst: ipNet(r.Destination)}
+		route := &netlink.Route{Dst: ipNet(r.Destination), Src: r.Prefer.AsSlice()}
 		if r.Source.IsValid() {
 			table, known := tables[r.Source]
 			if !known {

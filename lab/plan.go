@@ -66,6 +66,8 @@ type Route struct {
 	Gateways    []netip.Addr
 	// Source, if valid, restricts the route to packets from these addresses.
 	Source netip.Prefix
+	// Prefer, if valid, is the address that the node sends from by this route.
+	Prefer netip.Addr
 }
 
 // Plan is the whole network as data.
@@ -112,7 +114,10 @@ func (p *Plan) addHosts(leaf int) {
 			node.Spare = append(node.Spare, address(hostNet+leaf, h, 3+i))
 		}
 		for s := range p.Options.Spines {
-			node.Pinned = append(node.Pinned, address(planeNet+s, leaf, 1+h))
+			pinned := address(planeNet+s, leaf, 1+h)
+			node.Pinned = append(node.Pinned, pinned)
+			// So a pair of pinned addresses has its path in both directions.
+			p.Routes = append(p.Routes, Route{Node: name, Destination: planeOf(s), Gateways: []netip.Addr{gateway}, Prefer: pinned})
 		}
 		for _, further := range node.further() {
 			p.Routes = append(p.Routes, Route{

@@ -22,6 +22,7 @@ wanted=(
   "rping:rdmacm-utils:$kernel_tests"
   "/etc/libibverbs.d/rxe.driver:ibverbs-providers:$kernel_tests"
   "/usr/include/infiniband/verbs.h:libibverbs-dev:$kernel_tests"
+  "/usr/include/rdma/rdma_cma.h:librdmacm-dev:$kernel_tests"
 )
 
 have() { command -v "$1" >/dev/null || [[ $1 == /* && -e $1 ]]; }

@@ -89,7 +89,7 @@ func (leastOutstanding) Pick(lanes []LaneView, _ int) int {
 
 // DynamicChunks gives the next chunk to a queue pair whose last one is complete (Data
 // Partition §III.B, algorithm 1). Depth is how many chunks a queue pair has at a time:
-// the paper's is 1; 2 keep the path busy while a completion is on its way.
+// the paper's is 1; more keep the path busy while a completion is on its way.
 func DynamicChunks(depth int) Balancer { return &dynamicChunks{depth: max(depth, 1)} }
 
 type dynamicChunks struct {

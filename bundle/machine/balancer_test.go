@@ -86,20 +86,45 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	want(1 << 15)
-	w.Succeeded(100) // a chunk that is not full says nothing
+	w.Succeeded(100, 1) // a chunk that is not full says nothing
 	want(1 << 15)
-	w.Succeeded(1 << 15)
+	w.Succeeded(1<<15, 1)
 	want(1 << 16)
-	w.Succeeded(1 << 16)
+	w.Succeeded(1<<16, 1)
 	want(1 << 17)
 	w.Lost()
 	want(1 << 16)
-	w.Succeeded(1 << 16)
+	w.Succeeded(1<<16, 1)
 	want(3 << 15)
-	w.Succeeded(3 << 15) // the next step is what failed
+	w.Succeeded(3<<15, 1) // the next step is what failed
 	want(3 << 15)
 	w.Lost() // what used to pass fails
 	want(3 << 14)
+}
+
+// TestWindowByPace: a chunk that is slow for its size counts as lost, the smallest never.
+func TestWindowByPace(t *testing.T) {
+	w := NewWindow(WindowConfig{First: 2000, Step: 1000, ByPace: true})
+	for _, step := range []struct {
+		took Time
+		want int
+	}{
+		{2000, 4000},
+		{4000, 8000},
+		{17000, 4000},
+		{4000, 5000},
+		{5000, 6000},
+		{6000, 7000},
+		{15000, 6000},
+		{13000, 3000},
+		{7000, 2000},
+		{9000, 2000},
+	} {
+		w.Succeeded(w.Size(), step.took)
+		if w.Size() != step.want {
+			t.Fatalf("after %d: window %d, want %d", step.took, w.Size(), step.want)
+		}
+	}
 }
 
 // TestLossyTurns: in a lossy network each lane has one chunk at a time, as large as its
@@ -129,21 +154,6 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func FuzzHeader(f *testing.F) {
-	h := Header{Kind: HeaderMessage, Number: 1, Target: Target{Length: 3}}
-	f.Add(append(h.Append(nil), 1, 2, 3))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, rest, err := ParseHeader(b)
-		if err != nil {
-			return
-		}
-		again, _, err := ParseHeader(append(h.Append(nil), rest...))
-		if err != nil || again != h {
-			t.Errorf("%+v became %+v, %v", h, again, err)
-		}
-	})
-}
-
 // TestHostileHeaders: a peer that tells what it cannot mean is found out, and copies of
 // what it told have no effect.
 func TestHostileHeaders(t *testing.T) {
@@ -155,13 +165,13 @@ func TestHostileHeaders(t *testing.T) {
 		{Kind: HeaderDelivered, Number: n, Target: Target{Length: 11}},
 		{Kind: HeaderAnnounce, Number: MaxAnnounced},
 	} {
-		if _, err := m.HandleHeader(&h); !errors.Is(err, ErrProtocol) {
+		if _, err := m.HandleHeader(&h, int(h.Target.Length)); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%+v: got %v, want ErrProtocol", h, err)
 		}
 	}
 	h := Header{Kind: HeaderMessage, Number: n, Target: Target{Length: 3}}
 	for _, want := range []bool{true, false} {
-		if place, err := m.HandleHeader(&h); place != want || err != nil {
+		if place, err := m.HandleHeader(&h, int(h.Target.Length)); place != want || err != nil {
 			t.Errorf("place %v, %v; want %v", place, err, want)
 		}
 	}

@@ -21,7 +21,7 @@
 // (HandleFenced), since a late packet could otherwise overwrite newer data. Until
 // then the program is not told that the request is done. Messages to the peer
 // (Header) are numbered, and the peer drops what it has had; they wait for
-// HandleDown only. A WRITE into a receiver's buffer is never repeated after the
+// HandleDown only; so do the chunks of a two-sided SEND. A WRITE into a receiver's buffer is never repeated after the
 // receiver was told that the message is whole, because all of them are complete
 // before it is told.
 package machine

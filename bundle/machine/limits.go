@@ -11,6 +11,9 @@ const (
 	// maxAttempts bounds how often a sub-request is posted. Each failure has cost a
 	// queue pair; what breaks so many is not the path's fault.
 	maxAttempts = 32
+	// maxTransfer bounds the length and offset of two-sided transfers, so that sums of
+	// what a peer says do not overflow.
+	maxTransfer = 1 << 40
 	// controlDepth is how many messages to the peer may be outstanding on a lane,
 	// beside the data; the peer has more receives than that posted.
 	controlDepth = 16

@@ -11,6 +11,7 @@ type Machine struct {
 	messages queue[*piece]
 	again    queue[*piece]
 	cutting  queue[*request]
+	spare    []*piece // that are done
 
 	posted   queue[*request] // in order, until they complete
 	next     Number
@@ -58,7 +59,11 @@ func (m *Machine) Post(op Op, length int) Number {
 // PostReceive queues a receive, and has its buffer announced to the peer.
 func (m *Machine) PostReceive(length int) Number {
 	n := m.receives.post(length)
-	m.messages.push(&piece{kind: Message, receive: n, header: Header{Kind: HeaderAnnounce, Number: n}})
+	h := Header{Kind: HeaderAnnounce, Number: n}
+	if chunk := m.cfg.TwoSided; chunk > 0 {
+		h.Kind, h.Target = HeaderOffer, Target{Length: uint64(length), Chunk: chunk}
+	}
+	m.messages.push(&piece{kind: Message, receive: n, header: h})
 	return n
 }
 

@@ -11,6 +11,11 @@ type receive struct {
 	bytes  int
 	done   bool
 	err    error
+
+	// Filled by SENDs: the chunks that have come, one bit each.
+	total   int // bytes of the message; known when left > 0
+	left    int // chunks that are missing
+	arrived []uint64
 }
 
 func (s *receiveState) post(length int) Number {
@@ -53,15 +58,42 @@ func (s *receiveState) fail(reason error, out *queue[Completion]) {
 	s.complete(out)
 }
 
-// HandleHeader takes a message of the peer. If place is true the bytes behind it go
-// to the receive of its number, before completions are polled; a copy of a message
-// places nothing. An error is the peer's fault and ends the connection.
-func (m *Machine) HandleHeader(h *Header) (place bool, err error) {
+// takeChunk notes that a part of the message has come; false: it had before. A chunk
+// begins at a multiple of the size that was offered and fills it, but for the last.
+func (r *receive) takeChunk(h *Header, chunk, payload int) (bool, error) {
+	total, k := int(h.Target.Length), 0
+	if chunk < 1 || total < 1 || total > r.length || h.Offset%chunk != 0 || h.Offset >= total {
+		return false, ErrProtocol
+	}
+	if k = h.Offset / chunk; payload != min(chunk, total-h.Offset) {
+		return false, ErrProtocol
+	}
+	if r.left == 0 {
+		r.total, r.left = total, (total+chunk-1)/chunk
+		r.arrived = make([]uint64, (r.left+63)/64)
+	}
+	if r.total != total {
+		return false, ErrProtocol
+	}
+	word, bit := &r.arrived[k/64], uint64(1)<<(k%64)
+	if *word&bit != 0 {
+		return false, nil
+	}
+	*word |= bit
+	r.left--
+	return true, nil
+}
+
+// HandleHeader takes a message of the peer with so many bytes behind its header. If place
+// is true these go to the receive of its number, at its offset, before completions
+// are polled; a copy of a message places nothing. An error is the peer's fault and
+// ends the connection.
+func (m *Machine) HandleHeader(h *Header, payload int) (place bool, err error) {
 	if m.failed {
 		return false, nil
 	}
 	switch h.Kind {
-	case HeaderAnnounce:
+	case HeaderAnnounce, HeaderOffer:
 		return false, m.announce(h)
 	case HeaderBye:
 		return false, nil
@@ -75,6 +107,11 @@ func (m *Machine) HandleHeader(h *Header) (place bool, err error) {
 		r.err = ErrPeerFailed
 	case HeaderTooLong:
 		r.err = ErrTooLong
+	case HeaderChunk:
+		if place, err = r.takeChunk(h, m.cfg.TwoSided, payload); err != nil || r.left > 0 {
+			return place, err
+		}
+		r.bytes = r.total
 	default:
 		if h.Target.Length > uint64(r.length) {
 			return false, ErrProtocol

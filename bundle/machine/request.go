@@ -42,13 +42,25 @@ func (r *request) uncut() bool {
 	return r.err == nil && (r.cut < r.length || !r.started && r.length == 0)
 }
 
+// twoSided says whether a SEND goes as SENDs. It is a good deal slower than WRITEs, but
+// gives the peer no key.
+func (r *request) twoSided() bool { return r.target != nil && r.target.Chunk > 0 }
+
 // cutPiece makes the next piece, of at most limit bytes (Virtuoso §3.3: the memory
-// is divided into blocks).
-func (r *request) cutPiece(limit int) *piece {
+// is divided into blocks). The pieces of a two-sided SEND are as the receiver wants.
+func (m *Machine) cutPiece(r *request, limit int) *piece {
+	if r.twoSided() {
+		limit = r.target.Chunk
+	}
 	n := min(r.length-r.cut, limit)
-	p := &piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
-	if r.op == Read {
+	p := m.newPiece()
+	*p = piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
+	switch {
+	case r.op == Read:
 		p.kind = ReadChunk
+	case r.twoSided():
+		p.kind = SendChunk
+		p.header = Header{Kind: HeaderChunk, Number: r.receive, Target: Target{Length: uint64(r.length)}, Offset: r.cut}
 	}
 	r.cut += n
 	r.open++
@@ -58,12 +70,23 @@ func (r *request) cutPiece(limit int) *piece {
 
 // pieceDone notes that a piece needs nothing more.
 func (m *Machine) pieceDone(p *piece) {
-	r := p.request
+	r, message := p.request, p.kind == Message
+	m.spare = append(m.spare, p)
 	if r == nil {
 		return
 	}
 	r.open--
-	m.advance(r, p.kind == Message)
+	m.advance(r, message)
+}
+
+// newPiece makes a piece, or takes one that is done: there are many, and few at a time.
+func (m *Machine) newPiece() *piece {
+	if n := len(m.spare); n > 0 {
+		p := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return p
+	}
+	return new(piece)
 }
 
 // advance takes a request to its next step when it has no open piece.
@@ -72,7 +95,7 @@ func (m *Machine) advance(r *request, message bool) {
 		return
 	}
 	switch {
-	case r.op != Send || message:
+	case r.op != Send || message || r.twoSided() && r.err == nil && !r.told:
 		r.finished = true
 		m.releaseHeld()
 		m.complete()

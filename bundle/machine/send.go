@@ -23,6 +23,9 @@ func (m *Machine) announce(h *Header) error {
 	if _, known := s.announced[h.Number]; known {
 		return nil
 	}
+	if h.Kind == HeaderOffer && h.Target.Chunk < 1 {
+		return ErrProtocol
+	}
 	s.announced[h.Number] = h.Target
 	m.matchSend(h.Number)
 	return nil
@@ -54,15 +57,25 @@ func (m *Machine) matchSend(n Number) {
 	case r.length <= m.cfg.Eager:
 		m.tell(r) // the bytes go with the message
 	default:
-		m.cutting.push(r)
+		m.beginSend(r)
 	}
+}
+
+// beginSend lets a SEND be cut. Of a two-sided one the last piece completes the receive,
+// so that all of it comes after earlier WRITEs and READs.
+func (m *Machine) beginSend(r *request) {
+	if r.twoSided() && m.mustWait(r) {
+		m.held = append(m.held, r)
+		return
+	}
+	m.cutting.push(r)
 }
 
 // tell queues the message that ends a SEND, when earlier WRITEs and READs are done:
 // as on one queue pair, who receives it may rely on them. Virtuoso §3.4: the SEND
 // comes after the WRITEs.
 func (m *Machine) tell(r *request) {
-	if first, ok := m.oldestOneSided(); ok && first.number < r.barrier {
+	if m.mustWait(r) {
 		m.held = append(m.held, r)
 		return
 	}
@@ -84,6 +97,12 @@ func (m *Machine) tell(r *request) {
 	m.messages.push(p)
 }
 
+// mustWait says whether WRITEs and READs before a SEND are not done.
+func (m *Machine) mustWait(r *request) bool {
+	first, ok := m.oldestOneSided()
+	return ok && first.number < r.barrier
+}
+
 // oldestOneSided is the oldest WRITE or READ that is not done.
 func (m *Machine) oldestOneSided() (*request, bool) {
 	for {
@@ -95,11 +114,15 @@ func (m *Machine) oldestOneSided() (*request, bool) {
 	}
 }
 
-// releaseHeld tells the peer of the SENDs that waited for what is done now.
+// releaseHeld goes on with the SENDs that waited for what is done now.
 func (m *Machine) releaseHeld() {
 	held := m.held
 	m.held = nil
 	for _, r := range held {
-		m.tell(r)
+		if r.twoSided() && r.uncut() && r.length > m.cfg.Eager {
+			m.beginSend(r)
+		} else {
+			m.tell(r)
+		}
 	}
 }

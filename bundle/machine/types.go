@@ -56,7 +56,8 @@ type WorkKind uint8
 const (
 	WriteChunk WorkKind = iota
 	ReadChunk
-	Message // a Header for the peer, with the bytes of the request behind it if it is HeaderMessage
+	SendChunk // a Header and a part of the request's bytes, in one message
+	Message   // a Header for the peer, with the bytes of the request behind it if it is HeaderMessage
 )
 
 // Work is a sub-request to be posted on a lane.
@@ -68,7 +69,7 @@ type Work struct {
 	Offset  int
 	Length  int
 	Target  *Target // a SEND's WRITE: the receiver's buffer; nil: what the request names
-	Header  Header  // Message
+	Header  Header  // Message, SendChunk
 }
 
 // Target is a receiver's buffer.
@@ -76,6 +77,7 @@ type Target struct {
 	Addr   uint64
 	Key    wire.RKey
 	Length uint64
+	Chunk  int // it is filled by SENDs of so many bytes, the last one less; 0: by WRITEs
 }
 
 // Completion is the outcome of a request or receive.
@@ -92,6 +94,7 @@ type Config struct {
 	Chunk    int // bytes of a sub-request at most; shorter requests go whole on one lane
 	Depth    int // sub-requests with data outstanding on a lane, at most
 	Eager    int // bytes of a SEND that goes as one message
+	TwoSided int // receives are filled by SENDs of so many bytes each; 0: by WRITEs
 	Balancer Balancer
 	Window   *WindowConfig // nil: the network loses nothing
 }

@@ -6,6 +6,10 @@ type WindowConfig struct {
 	First int // bytes of the first chunk; default 32 KiB
 	Step  int // bytes that a chunk grows by once the network has lost one; default 32 KiB
 	Max   int // default 32 MiB; table 2 found 19 MB on nine paths
+	// ByPace also takes a chunk for lost that took twice as long for each byte as chunks
+	// do at best: a queue pair that repeats what a full queue drops, until all is there,
+	// never fails, and is slow.
+	ByPace bool
 }
 
 // Window is how large a chunk may be on a lane of a lossy network. Virtuoso §3.5: it
@@ -16,8 +20,9 @@ type Window struct {
 	size    int
 	good    int // the largest that passed
 	linear  bool
-	ceiling int // what failed last; 0: nothing has
-	since   int // successes below the ceiling
+	ceiling int     // what failed last; 0: nothing has
+	since   int     // successes below the ceiling
+	pace    float64 // ns per byte of the best chunk, lately; 0: not known
 }
 
 // forgetCeiling is how many chunks pass before a size is tried again that once
@@ -41,9 +46,15 @@ func NewWindow(cfg WindowConfig) *Window {
 // Size is the largest chunk to post now.
 func (w *Window) Size() int { return w.size }
 
-// Succeeded tells that a chunk has passed. One that is not full says nothing.
-func (w *Window) Succeeded(bytes int) {
+// Succeeded tells that a chunk has passed, and how long it took. One that is not full
+// says nothing.
+func (w *Window) Succeeded(bytes int, took Time) {
 	if bytes < w.size {
+		return
+	}
+	if w.cfg.ByPace && w.slow(float64(took)/float64(max(bytes, 1))) {
+		w.Lost()
+		w.size, w.good = max(w.size, w.cfg.First), max(w.good, w.cfg.First)
 		return
 	}
 	w.good = w.size
@@ -58,6 +69,16 @@ func (w *Window) Succeeded(bytes int) {
 		w.since, w.ceiling = 0, 0
 	}
 	w.size = min(grown, w.cfg.Max)
+}
+
+// slow compares the pace of a chunk with the best. That is forgotten slowly, in case that
+// the path has become slower; and of the smallest chunks the pace is that of round trips.
+func (w *Window) slow(pace float64) bool {
+	const forget, tooSlow = 1.01, 2
+	if w.pace *= forget; w.pace == 0 || pace < w.pace {
+		w.pace = pace
+	}
+	return w.size > w.cfg.First && pace > tooSlow*w.pace
 }
 
 // Lost tells that the network has lost a chunk for good.

@@ -73,11 +73,11 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 			m.cutting.pop()
 			continue
 		}
-		i := m.pick(min(r.length-r.cut, m.cfg.Chunk))
+		i := m.pick(min(r.length-r.cut, m.cfg.Chunk)) // about so many bytes
 		if i < 0 {
 			return Work{}, false
 		}
-		return m.flyData(now, r.cutPiece(m.chunkOf(i)), i), true
+		return m.flyData(now, m.cutPiece(r, m.chunkOf(i)), i), true
 	}
 }
 
@@ -198,7 +198,7 @@ func (m *Machine) feedback(now Time, f *flight, outcome Outcome) {
 	switch {
 	case w == nil:
 	case outcome == OK:
-		w.Succeeded(f.piece.length)
+		w.Succeeded(f.piece.length, now-f.began)
 	case outcome == RetryExceeded:
 		w.Lost()
 	}

@@ -19,6 +19,7 @@ type world struct {
 	lanes  []worldLane
 	breaks int  // that may still happen
 	hasty  bool // a fault: WRITEs are repeated before the peer has closed its end
+	forget bool // a fault: copies of chunks are not known as copies
 	err    error
 }
 
@@ -66,7 +67,7 @@ func newWorld(seed uint64) *world {
 	w := &world{r: r, breaks: r.IntN(12), lanes: make([]worldLane, 1+r.IntN(4))}
 	for i := range w.ends {
 		balancers := []Balancer{RoundRobin(), Random(seed), LeastOutstanding(), DynamicChunks(1 + r.IntN(2)), Proportional()}
-		cfg := Config{Lanes: len(w.lanes), Chunk: 1 + r.IntN(16), Depth: 1 + r.IntN(4), Eager: r.IntN(8), Balancer: balancers[r.IntN(len(balancers))]}
+		cfg := Config{Lanes: len(w.lanes), Chunk: 1 + r.IntN(16), Depth: 1 + r.IntN(4), Eager: r.IntN(8), TwoSided: max(0, r.IntN(16)-6), Balancer: balancers[r.IntN(len(balancers))]}
 		if r.IntN(4) == 0 {
 			cfg.Window = &WindowConfig{First: 2, Step: 1, Max: 32}
 		}
@@ -163,6 +164,7 @@ func (w *world) poll(i int) (busy bool) {
 				w.failf("receive %d is announced after it is done", work.Request)
 			}
 			op.w.Header.Target = Target{Addr: uint64(work.Request), Length: uint64(len(e.receives[work.Request]))}
+		case work.Kind == Message && work.Header.Kind == HeaderOffer:
 		case work.Kind == ReadChunk:
 		default:
 			op.data = bytes.Clone(q.data[work.Offset : work.Offset+work.Length])
@@ -298,13 +300,21 @@ func (w *world) execute(i int, op *worldOp) {
 		for k := op.w.Offset; k < op.w.Offset+op.w.Length; k++ {
 			data[k] = readByte(k)
 		}
-	case Message:
-		place, err := peer.m.HandleHeader(&op.w.Header)
+	case Message, SendChunk:
+		h, rest, err := ParseHeader(append(op.w.Header.Append(nil), op.data...))
+		if err != nil {
+			w.failf("parse: %v", err)
+			return
+		}
+		if r, _ := peer.m.receives.find(h.Number); w.forget && r != nil {
+			clear(r.arrived)
+		}
+		place, err := peer.m.HandleHeader(&h, len(rest))
 		if err != nil {
 			w.failf("header: %v", err)
 		}
 		if place {
-			copy(peer.receives[op.w.Header.Number], op.data)
+			copy(peer.receives[h.Number][h.Offset:], rest)
 		}
 	}
 }
@@ -369,12 +379,22 @@ func TestSeeds(t *testing.T) {
 
 // TestSeedsFindRepetitionBeforeFence plants the fault that the fence is for.
 func TestSeedsFindRepetitionBeforeFence(t *testing.T) {
+	wantFound(t, func(w *world) { w.hasty = true })
+}
+
+// TestSeedsFindCopies plants the fault that the bitmap of chunks is for.
+func TestSeedsFindCopies(t *testing.T) {
+	wantFound(t, func(w *world) { w.forget = true })
+}
+
+func wantFound(t *testing.T, plant func(*world)) {
+	t.Helper()
 	for seed := uint64(1); seed < 3000; seed++ {
 		w := newWorld(seed)
-		w.hasty = true
+		plant(w)
 		if w.run() != nil {
 			return
 		}
 	}
-	t.Error("a WRITE that is repeated too early was not noticed")
+	t.Error("the fault was not noticed")
 }

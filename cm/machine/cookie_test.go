@@ -49,6 +49,29 @@ func TestCookieIsSpared(t *testing.T) {
 	p.b.sent("no cookie")
 }
 
+// TestListenProven: a service that asks everybody for a cookie hears of no request
+// before, though there would be room, and though the address has answered a probe.
+func TestListenProven(t *testing.T) {
+	p := newPair(t)
+	p.b.m.Unlisten(service)
+	p.must(p.b.m.ListenProven(service, 4))
+	p.a.connectBraid(p.b, 0x11)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("nothing yet")
+	p.a.take(p.b.sent("asks for proof", "REJ 3"))
+	p.b.take(p.a.sent("asks with the cookie", "REQ"))
+	p.b.happened("asked", Requested)
+	if !p.b.last.Proven || p.b.m.Len() != 1 {
+		t.Errorf("proven %v, %d connections", p.b.last.Proven, p.b.m.Len())
+	}
+
+	p.b.m.known.add(p.now, p.a.addr)
+	p.a.connect(p.b, 0x12)
+	p.b.take(p.a.sent("asks as a standard peer", "REQ"))
+	p.b.happened("it knows no cookies")
+	p.b.sent("refused", "REJ 5")
+}
+
 // TestProbe: a standard peer without a place shows its address by the answer to
 // a DREQ for no connection, and its next request has a place.
 func TestProbe(t *testing.T) {

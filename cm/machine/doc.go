@@ -43,6 +43,9 @@
 //   - it is sent at most three times the bytes that were received;
 //   - no other connection ends because of it.
 //
+// A service may ask for a cookie of everybody (ListenProven): then it learns of no
+// request before.
+//
 // Proven requests have more places, likewise shared among addresses. Messages
 // other than REQ count only if the address, both identifiers and, in a DREQ, the
 // queue pair are those of the connection.

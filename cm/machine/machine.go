@@ -25,9 +25,11 @@ type Machine struct {
 }
 
 // listener takes the requests for a service. The backlog is that of proven
-// requests; the others have places of their own.
+// requests; the others have places of their own, unless only requests with a cookie
+// are taken.
 type listener struct {
 	backlog, waiting int
+	cookiesOnly      bool
 }
 
 type datagram struct {
@@ -54,10 +56,22 @@ func New(cfg Config) *Machine {
 // Listen lets peers ask for connections to a service. At most backlog requests
 // of proven peers wait for the program; further ones are not answered.
 func (m *Machine) Listen(s mad.ServiceID, backlog int) error {
+	return m.listen(s, &listener{backlog: backlog})
+}
+
+// ListenProven is Listen for a service that keeps something for each request: the
+// request of a peer which has not proven its address by a cookie is refused with one,
+// and that of a peer which does not know cookies for good. (That an address answered
+// a probe proves nothing about a request in its name.)
+func (m *Machine) ListenProven(s mad.ServiceID, backlog int) error {
+	return m.listen(s, &listener{backlog: backlog, cookiesOnly: true})
+}
+
+func (m *Machine) listen(s mad.ServiceID, l *listener) error {
 	if m.listeners[s] != nil {
 		return ErrInUse
 	}
-	m.listeners[s] = &listener{backlog: backlog}
+	m.listeners[s] = l
 	return nil
 }
 

@@ -27,6 +27,12 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	case msg.Transport != mad.TransportRC:
 		m.rejectREQ(from, msg, tid, mad.ReasonInvalidTransport)
 		return
+	case l.cookiesOnly && !retry:
+		m.rejectREQ(from, msg, tid, mad.ReasonUnsupported)
+		return
+	case l.cookiesOnly && !cookie:
+		m.askForProof(now, from, msg, tid)
+		return
 	case len(m.conns) >= m.cfg.MaxConns, proven && (l.waiting >= l.backlog || !m.proven.admits(from)):
 		m.counters.Overloaded++
 		return

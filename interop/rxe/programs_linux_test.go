@@ -17,9 +17,9 @@ func buildPrograms(ctx context.Context, scratch string) (map[string]string, erro
 		return nil, err
 	}
 	verbsd := filepath.Join(scratch, "verbsd")
-	compile := exec.CommandContext(ctx, "cc", "-O2", "-Wall", "-o", verbsd, filepath.Join("testdata", "verbsd.c"), "-libverbs")
+	compile := exec.CommandContext(ctx, "cc", "-O2", "-Wall", "-o", verbsd, filepath.Join("testdata", "verbsd.c"), "-libverbs", "-lrdmacm", "-lpthread")
 	if output, err := compile.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: verbsd.c needs a C compiler and libibverbs-dev: %w\n%s", machine.ErrUnavailable, err, output)
+		return nil, fmt.Errorf("%w: verbsd.c needs a C compiler, libibverbs-dev and librdmacm-dev: %w\n%s", machine.ErrUnavailable, err, output)
 	}
 	return map[string]string{braid: "/bin/braid", verbsd: "/bin/verbsd"}, nil
 }

@@ -112,14 +112,20 @@ func (a *agent) run(ctx context.Context, role string) error {
 }
 
 func newSender(spec Spec) (sender, error) {
-	if spec.Kind.rdma() {
+	switch {
+	case spec.Kind == Bundle:
+		return newBundleSender(spec)
+	case spec.Kind.rdma():
 		return newRDMASender(spec)
 	}
 	return &tcpSender{spec: spec}, nil
 }
 
 func newReceiver(spec Spec) (receiver, error) {
-	if spec.Kind.rdma() {
+	switch {
+	case spec.Kind == Bundle:
+		return newBundleReceiver(spec)
+	case spec.Kind.rdma():
 		return newRDMAReceiver(spec)
 	}
 	return newTCPReceiver(spec)
@@ -181,7 +187,11 @@ func (a *agent) sendAll(ctx context.Context, s sender) final {
 	if err != nil && closed(stop) {
 		err = fmt.Errorf("what was on the way has not arrived within %v: %w", drainTime, err)
 	}
-	return finish(final{Messages: messages}, began, err)
+	last := final{Messages: messages}
+	if timed, ok := s.(interface{ times() []int64 }); ok {
+		last.Times = timed.times()
+	}
+	return finish(last, began, err)
 }
 
 // receiveAll receives until the command to stop, or until the sender has ended.

@@ -46,11 +46,12 @@ type Result struct {
 	Ended  time.Duration // when it was told to stop
 	Record Record
 
-	Messages uint64        // that arrived
-	Wrong    uint64        // of these, with wrong bytes or out of order
-	Sent     uint64        // messages that the sender took for delivered
-	CPU      time.Duration // of both ends together
-	Failure  string        // what went wrong; empty: nothing
+	Messages uint64          // that arrived
+	Wrong    uint64          // of these, with wrong bytes or out of order
+	Sent     uint64          // messages that the sender took for delivered
+	CPU      time.Duration   // of both ends together
+	Times    []time.Duration // that messages took which went alone (Spec.Pause)
+	Failure  string          // what went wrong; empty: nothing
 
 	SenderCounters, ReceiverCounters map[string]uint64 // braid's
 }
@@ -154,6 +155,9 @@ func (f *Flow) Stop() (*Result, error) {
 func (r *Result) conclude(sent, received *final) {
 	r.Sent, r.Messages, r.Wrong = sent.Messages, received.Messages, received.Wrong
 	r.CPU = time.Duration(sent.CPU + received.CPU)
+	for _, t := range sent.Times {
+		r.Times = append(r.Times, time.Duration(t))
+	}
 	r.SenderCounters, r.ReceiverCounters = sent.Counters, received.Counters
 	switch {
 	case received.Wrong > 0:

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func runner(t *testing.T) (*Runner, *here) {
 }
 
 func TestFlowOfEachKind(t *testing.T) {
-	for _, kind := range Kinds {
+	for _, kind := range append(Kinds, Bundle) {
 		t.Run(string(kind), func(t *testing.T) {
 			r, _ := runner(t)
 			flow, err := r.Start(Spec{Kind: kind, Paths: 4, LineRate: 10e9}, loopback(1), loopback(2))
@@ -66,6 +67,29 @@ func TestFlowOfEachKind(t *testing.T) {
 			}
 			if bytes := result.Record.Bytes(result.Began, result.Ended+time.Second); bytes != result.Messages*64<<10 || flow.Delivered() != bytes {
 				t.Errorf("%d bytes recorded of %d messages", bytes, result.Messages)
+			}
+		})
+	}
+}
+
+// TestMessagesAlone: messages with a pause between them are timed.
+func TestMessagesAlone(t *testing.T) {
+	for _, kind := range []Kind{MP, RC, Bundle} {
+		t.Run(string(kind), func(t *testing.T) {
+			r, _ := runner(t)
+			flow, err := r.Start(Spec{Kind: kind, Size: 1 << 20, Depth: 1, Paths: 4, LineRate: 10e9, Pause: ms}, loopback(9), loopback(10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(10 * time.Second); flow.Delivered() < 3<<20 && time.Now().Before(deadline); {
+				time.Sleep(10 * ms)
+			}
+			result, err := flow.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(result.Times); result.Failure != "" || n < 3 || uint64(n) != result.Messages || slices.Min(result.Times) <= 0 {
+				t.Errorf("%d times of %d messages: %+v", n, result.Messages, result)
 			}
 		})
 	}

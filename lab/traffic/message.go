@@ -1,6 +1,8 @@
 package traffic
 
 import (
+	"net/netip"
+
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -9,6 +11,7 @@ import (
 type greeting struct {
 	Params  *verbs.ConnParams `json:"params,omitempty"`
 	Address string            `json:"address,omitempty"`
+	Further []netip.Addr      `json:"further,omitempty"` // addresses, on the same port
 }
 
 // report is a line that an agent writes: one of its fields.
@@ -29,9 +32,10 @@ type command struct {
 
 // final is what an end has to say when all is over.
 type final struct {
-	Messages uint64            `json:"messages"` // that completed, or arrived
-	Wrong    uint64            `json:"wrong"`    // that arrived with wrong bytes, or out of order
-	CPU      int64             `json:"cpu"`      // processor time since the start, in ns
+	Messages uint64            `json:"messages"`        // that completed, or arrived
+	Wrong    uint64            `json:"wrong"`           // that arrived with wrong bytes, or out of order
+	CPU      int64             `json:"cpu"`             // processor time since the start, in ns
+	Times    []int64           `json:"times,omitempty"` // of messages that went alone, in ns
 	Failure  string            `json:"failure,omitempty"`
 	Counters map[string]uint64 `json:"counters,omitempty"`
 }

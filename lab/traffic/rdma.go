@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/udp"
@@ -23,6 +24,7 @@ type queuePair struct {
 	mr     *verbs.MR
 	slots  int
 	done   [64]verbs.Completion
+	took   []int64 // of messages that went alone, in ns
 }
 
 // openQueuePair opens a device and all that a flow needs on it.
@@ -119,8 +121,12 @@ func newRDMASender(spec Spec) (*rdmaSender, error) {
 // send sends until stop is closed and returns how many messages completed. What
 // is on the way then is waited for.
 func (s *rdmaSender) send(ctx context.Context, stop <-chan struct{}) (completed uint64, err error) {
+	if s.spec.Pause > 0 {
+		return s.sendAlone(ctx, stop)
+	}
+	p := newPacer(&s.spec)
 	for posted := uint64(0); ; {
-		for !closed(stop) && posted-completed < uint64(s.slots) {
+		for !closed(stop) && posted-completed < uint64(s.slots) && p.due(posted) {
 			slot := int(posted % uint64(s.slots))
 			stamp(s.slot(slot), posted)
 			wr := verbs.SendWR{ID: posted, Op: verbs.OpSend, SGEs: []verbs.SGE{s.element(slot)}}
@@ -130,7 +136,11 @@ func (s *rdmaSender) send(ctx context.Context, stop <-chan struct{}) (completed 
 			posted++
 		}
 		if completed == posted {
-			return completed, nil
+			if closed(stop) {
+				return completed, nil
+			}
+			p.await(posted, stop)
+			continue
 		}
 		done, err := s.wait(ctx)
 		if err != nil {
@@ -139,6 +149,30 @@ func (s *rdmaSender) send(ctx context.Context, stop <-chan struct{}) (completed 
 		completed += uint64(len(done))
 	}
 }
+
+// sendAlone sends one message at a time with a pause after it, and notes how long each
+// has taken to be acknowledged.
+func (s *rdmaSender) sendAlone(ctx context.Context, stop <-chan struct{}) (completed uint64, err error) {
+	for ; !closed(stop) && (s.spec.Count == 0 || completed < s.spec.Count); completed++ {
+		stamp(s.slot(0), completed)
+		began := Now()
+		if err := s.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, SGEs: []verbs.SGE{s.element(0)}}); err != nil {
+			return completed, err
+		}
+		if _, err := s.wait(ctx); err != nil {
+			return completed, err
+		}
+		s.took = append(s.took, int64(Now()-began))
+		select {
+		case <-time.After(s.spec.Pause):
+		case <-stop:
+		}
+	}
+	return completed, nil
+}
+
+// times are those of sendAlone.
+func (s *rdmaSender) times() []int64 { return s.took }
 
 // rdmaReceiver keeps receives posted and checks what arrives.
 type rdmaReceiver struct{ *queuePair }

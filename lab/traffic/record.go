@@ -59,6 +59,18 @@ func (r *Record) Bytes(from, to time.Duration) uint64 {
 	return sum
 }
 
+// Reached is how long after a time so many bytes had arrived, to the end of the bin, or
+// false if they never had.
+func (r *Record) Reached(from time.Duration, bytes uint64) (time.Duration, bool) {
+	sum := uint64(0)
+	for i, b := range r.bins {
+		if sum += b; sum >= bytes {
+			return time.Duration(r.first+int64(i)+1)*BinTime - from, true
+		}
+	}
+	return 0, false
+}
+
 // Goodput is the average between two times in b/s.
 func (r *Record) Goodput(from, to time.Duration) float64 {
 	bins := binOf(to) - binOf(from)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // Kind is a way to send.
@@ -16,14 +17,20 @@ const (
 	RC    Kind = "rc"    // braid, one standard queue pair with DCQCN
 	TCP   Kind = "tcp"   // the kernel, one connection
 	MPTCP Kind = "mptcp" // the kernel, one connection with a subflow on each path
+
+	// Bundle is braid, one connection over several RC queue pairs (package bundle).
+	Bundle Kind = "bundle"
 )
 
-// Kinds lists the kinds in the order of tables.
+// Kinds lists the kinds that all trials compare, in the order of tables; Bundle has
+// trials of its own.
 var Kinds = []Kind{MP, RC, TCP, MPTCP}
+
+func (k Kind) known() bool { return k == Bundle || slices.Contains(Kinds, k) }
 
 // ParseKind finds a kind by name.
 func ParseKind(name string) (Kind, error) {
-	if !slices.Contains(Kinds, Kind(name)) {
+	if !Kind(name).known() {
 		return "", fmt.Errorf("%w: kind %q: use one of %v", ErrSpec, name, Kinds)
 	}
 	return Kind(name), nil
@@ -43,6 +50,8 @@ func (k Kind) Title() string {
 		return "TCP"
 	case MPTCP:
 		return "MPTCP"
+	case Bundle:
+		return "braid bundle"
 	}
 	return string(k)
 }
@@ -78,6 +87,24 @@ type Spec struct {
 	// Control is the congestion control of TCP and MPTCP; empty: the kernel's
 	// default.
 	Control string `json:"control,omitempty"`
+
+	// Pause makes each message go alone, and waits so long after it; the times that
+	// messages took are reported. Of braid's kinds only.
+	Pause time.Duration `json:"pause,omitempty"`
+	// Count, if not zero, is how many messages are sent; those that go alone.
+	Count uint64 `json:"count,omitempty"`
+	// Interval, if not zero, lets a message go so often, whether or not more could.
+	Interval time.Duration `json:"interval,omitempty"`
+
+	// Of Bundle: how many queue pairs, of what chunks, how many chunks of each are under
+	// way (0: the defaults), and the receiver's addresses, one for each path. Without
+	// addresses each queue pair has a source port of its own.
+	QueuePairs int          `json:"queue_pairs,omitempty"`
+	Chunk      int          `json:"chunk,omitempty"`
+	Chunks     int          `json:"chunks,omitempty"`
+	Addresses  []netip.Addr `json:"addresses,omitempty"`
+	// Window is the congestion avoidance: "paper" or "pace"; empty: none.
+	Window string `json:"window,omitempty"`
 }
 
 // withDefaults fills in what is left at zero.
@@ -97,7 +124,7 @@ func orDefault[T comparable](field *T, value T) {
 
 func (s *Spec) check() error {
 	switch {
-	case !slices.Contains(Kinds, s.Kind):
+	case !s.Kind.known():
 		return fmt.Errorf("%w: kind %q: use one of %v", ErrSpec, s.Kind, Kinds)
 	case !s.Local.Is4():
 		return fmt.Errorf("%w: local address %v", ErrSpec, s.Local)

@@ -13,6 +13,7 @@ import (
 // colours keep a kind of traffic recognisable from plot to plot.
 var colours = map[traffic.Kind]plot.Colour{
 	traffic.MP: plot.Blue, traffic.RC: plot.SkyBlue, traffic.TCP: plot.Orange, traffic.MPTCP: plot.Vermilion,
+	traffic.Bundle: plot.Green,
 }
 
 // kindColumns are the columns of a grid with one for each kind of traffic.

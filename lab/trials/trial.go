@@ -20,7 +20,7 @@ import (
 type Trial struct {
 	Name   string // as the command takes it
 	Title  string
-	Figure string // of the MP-RDMA paper that it follows; may be empty
+	Figure string // of the paper that it follows; may be empty
 	run    func(*session) error
 }
 
@@ -37,6 +37,9 @@ func All() []Trial {
 		{"permutation", "Five pairs of hosts over four paths", "MP-RDMA 12a", runPermutation},
 		{"incast", "One to nine senders to one receiver", "MP-RDMA 17", runIncast},
 		{"fairness", "Eight connections that start one by one", "MP-RDMA 16", runFairness},
+		{"virtuoso", "Many queue pairs as one over 1 to 10 paths, and mice beside them", "Virtuoso 5 to 8", runVirtuoso},
+		{"overflow", "Many queue pairs as one where queues overflow", "Virtuoso table 2", runOverflow},
+		{"partition", "Queue pairs and chunk sizes over four paths, one of them busy", "Data Partition 7 to 12", runPartition},
 	}
 }
 

@@ -19,6 +19,8 @@
  *   store MR OFFSET VALUE; load MR OFFSET     -> ok VALUE
  *   state QP                                  -> ok STATE
  *   error QP; destroy QP; deregister MR
+ *   listen PORT: from then on accept every connection of the connection manager; their
+ *                queue pairs have the next indices, and are never destroyed by name
  *   exit: end at once, with everything open   (no answer)
  *
  * Numbers are hexadecimal.
@@ -27,6 +29,8 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,6 +288,52 @@ static void move_to_error(struct ibv_qp *qp)
 	answer(ibv_modify_qp(qp, &attr, IBV_QP_STATE), "ERR");
 }
 
+/* accept_connection makes the queue pair that a peer asks for. */
+static void accept_connection(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	param->private_data = NULL;
+	param->private_data_len = 0;
+	if (qp_count == MAX_OBJECTS || rdma_create_qp(id, pd, &init) || rdma_accept(id, param))
+		rdma_reject(id, NULL, 0);
+	else
+		qps[qp_count++] = id->qp;
+}
+
+static void *serve_connections(void *channel)
+{
+	struct rdma_cm_event *event;
+
+	while (!rdma_get_cm_event(channel, &event)) {
+		enum rdma_cm_event_type kind = event->event;
+		struct rdma_conn_param param = event->param.conn;
+		struct rdma_cm_id *id = event->id;
+
+		rdma_ack_cm_event(event);
+		if (kind == RDMA_CM_EVENT_CONNECT_REQUEST)
+			accept_connection(id, &param);
+		else if (kind == RDMA_CM_EVENT_DISCONNECTED)
+			rdma_disconnect(id);
+	}
+	return NULL;
+}
+
+static void listen_on(void)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons((uint16_t)number[0]) };
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+	pthread_t thread;
+
+	answer(!channel || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	       rdma_bind_addr(id, (struct sockaddr *)&here) || rdma_listen(id, 64) ||
+	       pthread_create(&thread, NULL, serve_connections, channel), "listen");
+}
+
 static void run(const char *command)
 {
 	struct ibv_qp *qp = qp_of(0);
@@ -300,6 +350,8 @@ static void run(const char *command)
 		sum(mr_of(0));
 	else if (!strcmp(command, "load") || !strcmp(command, "store"))
 		load_or_store(mr_of(0), *command == 's');
+	else if (!strcmp(command, "listen"))
+		listen_on();
 	else if (!strcmp(command, "exit"))
 		_exit(0);
 	else if (!strcmp(command, "deregister") && mr_of(0)) {
@@ -328,10 +380,11 @@ static void run(const char *command)
 
 int main(void)
 {
-	struct ibv_device **devices = ibv_get_device_list(NULL);
+	/* The connection manager's own, so that its queue pairs may use our memory. */
+	struct ibv_context **devices = rdma_get_devices(NULL);
 	char line[512];
 
-	if (!devices || !devices[0] || !(context = ibv_open_device(devices[0])) ||
+	if (!devices || !(context = devices[0]) ||
 	    !(pd = ibv_alloc_pd(context)) || !(cq = ibv_create_cq(context, 4096, NULL, NULL, 0))) {
 		answer_error("open");
 		return 1;
