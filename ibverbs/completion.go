@@ -112,10 +112,6 @@ func (q *qp) handleEvent(kind transport.EventKind) {
 	}
 }
 
-// drainTime is how long the NIC may take to flush the sends of a queue pair that is
-// closed: far longer than any needs.
-const drainTime = 100 * time.Millisecond
-
 // drain waits until the NIC has flushed all sends. Those that were not signalled and
 // succeeded it never mentions, so that a last one of our own is what tells.
 func (q *qp) drain() {

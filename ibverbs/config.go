@@ -18,8 +18,3 @@ type Config struct {
 	// Spin is how long a waiting thread polls before it blocks; 0 means 50 µs, negative not at all.
 	Spin time.Duration
 }
-
-const (
-	defaultSpin = 50 * time.Microsecond
-	maxDSCP     = 63
-)

@@ -124,9 +124,12 @@ func (e *engine) Kick(transport.QP) {}
 // Addresses implements verbs.Engine.
 func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 
-// Info implements verbs.Engine.
+// Info implements verbs.Engine. A path is a flow label, of which NICs make the source
+// port.
 func (e *engine) Info() verbs.EngineInfo {
-	return verbs.EngineInfo{Name: "ibverbs", Local: e.adapter.local, MTU: e.adapter.mtu, Paths: 1, SourcePorts: 1}
+	return verbs.EngineInfo{
+		Name: "ibverbs", Local: e.adapter.local, MTU: e.adapter.mtu, Paths: transport.MaxPaths, SourcePorts: transport.MaxPaths,
+	}
 }
 
 // Close implements verbs.Engine.

@@ -196,10 +196,16 @@ func TestWhatANICDoesNotHave(t *testing.T) {
 	srq, err := e.pd.CreateSRQ(4, 1)
 	must(t, err)
 	for what, attempt := range map[string]func() error{
-		"MP":               func() error { _, err := e.pd.CreateQP(verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq}); return err },
-		"a retype to MP":   func() error { return e.qp.Retype(verbs.MP) },
-		"queue pair 1":     func() error { _, err := e.pd.CreateManagementQP(verbs.QPOptions{SendCQ: e.cq}); return err },
-		"a shared queue":   func() error { _, err := e.pd.CreateQP(verbs.QPOptions{SendCQ: e.cq, SRQ: srq}); return err },
+		"MP":             func() error { _, err := e.pd.CreateQP(verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq}); return err },
+		"a retype to MP": func() error { return e.qp.Retype(verbs.MP) },
+		"queue pair 1":   func() error { _, err := e.pd.CreateManagementQP(verbs.QPOptions{SendCQ: e.cq}); return err },
+		"a shared queue": func() error { _, err := e.pd.CreateQP(verbs.QPOptions{SendCQ: e.cq, SRQ: srq}); return err },
+		"a rate control": func() error {
+			o := verbs.QPOptions{SendCQ: e.cq}
+			must(t, o.RC.ChooseRate("dcqcn", 1e9))
+			_, err := e.pd.CreateQP(o)
+			return err
+		},
 		"RemoteInvalidate": func() error { _, err := e.pd.AllocMemory(64, verbs.RemoteInvalidate); return err },
 		"Rekey":            func() error { _, err := e.mr.Rekey(); return err },
 	} {

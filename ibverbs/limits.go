@@ -5,6 +5,11 @@ package ibverbs
 import "time"
 
 const (
+	// defaultSpin is what it is in package udp: about the time that waking a thread
+	// takes.
+	defaultSpin = 50 * time.Microsecond
+	// maxDSCP is six bits.
+	maxDSCP = 63
 	// cqSize is how many completions the NIC's completion queues hold: enough for 64
 	// queue pairs of the default depth, so that a round looks at few, and 1 MiB of
 	// memory. A queue pair that needs more has one of its own.
@@ -17,6 +22,12 @@ const (
 	lease = time.Millisecond
 	// hopLimit is the TTL of packets, as the kernel's default.
 	hopLimit = 64
+	// busyPolls is how often a program polls in a lease that needs no events. One that
+	// waits for events polls once or twice for each.
+	busyPolls = 16
+	// drainTime is how long the NIC may take to flush the sends of a queue pair that is
+	// closed: far longer than any needs.
+	drainTime = 100 * time.Millisecond
 	// maxGIDs bounds the GIDs of a device that are looked at. NICs have 256 for each
 	// port.
 	maxGIDs = 1024

@@ -165,6 +165,7 @@ func (q *qp) attributes(to transport.State, attr *transport.Attr) (a C.struct_ib
 		return a, mask | C.IBV_QP_ACCESS_FLAGS
 	case to == transport.RTR && q.kind == verbs.RC:
 		a.ah_attr = q.engine.addressOf(q.remote)
+		a.ah_attr.grh.flow_label = C.uint32_t(q.cfg.RC.Path)
 		a.path_mtu = mtuCode(attr.MTU)
 		a.dest_qp_num, a.rq_psn = C.uint32_t(attr.RemoteQPN), C.uint32_t(attr.RecvPSN)
 		a.max_dest_rd_atomic, a.min_rnr_timer = C.uint8_t(attr.ReadsServed), C.uint8_t(attr.MinRNRTimer)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -48,7 +49,8 @@ func TestOperationsCarryTheirBytes(t *testing.T) {
 }
 
 func TestImmediateData(t *testing.T) {
-	a, b := newPair(t, verbs.QPOptions{})
+	a, b := newPair(t, verbs.QPOptions{RC: transport.RCOptions{Path: 9}}) // on a path of its own
+
 	b.recv(1, 4096)
 	a.post(b, verbs.SendWR{ID: 2, Op: verbs.OpSendImm, Imm: 0x01020304}, 10)
 	a.want(2, verbs.OpSendImm, nil)

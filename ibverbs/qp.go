@@ -49,6 +49,8 @@ func (e *engine) NewQP(kind verbs.QPType, cfg transport.Config) (transport.QP, e
 		return nil, fmt.Errorf("ibverbs: queue pair 1: %w: it is the kernel's; exchange verbs.ConnParams by other means than package cm", errors.ErrUnsupported)
 	case cfg.Recv != nil:
 		return nil, fmt.Errorf("ibverbs: shared receive queues: %w", errors.ErrUnsupported)
+	case cfg.RC.Rate != nil || cfg.RC.Recovery != transport.GoBackN:
+		return nil, fmt.Errorf("ibverbs: rate control and loss recovery: %w: a NIC has its own", errors.ErrUnsupported)
 	case cfg.Trace != nil:
 		return nil, fmt.Errorf("ibverbs: traces: %w: a NIC does not show its packets", errors.ErrUnsupported)
 	}

@@ -59,10 +59,6 @@ func (w *watch) close() {
 	}
 }
 
-// busyPolls is how often a program polls in a lease that needs no events. One that
-// waits for events polls once or twice for each.
-const busyPolls = 16
-
 // watchCompletions delivers what comes while nobody polls.
 func (e *engine) watchCompletions() {
 	take := func() C.int { return C.braid_take_event(e.channel) }

@@ -15,8 +15,11 @@ import (
 // engineTest is the test program of package ibverbs in the machine.
 const engineTest = "ibverbs.test"
 
-// guestAddr2 is a second address of the machine: a second device for package ibverbs.
-var guestAddr2 = netip.MustParseAddr("10.77.0.3")
+// These are second addresses of the machine: a second device for package ibverbs.
+var (
+	guestAddr2  = netip.MustParseAddr("10.77.0.3")
+	guestAddr62 = netip.MustParseAddr("fd77::3")
+)
 
 // engineTime is what its tests may take.
 const engineTime = 2 * time.Minute
@@ -29,6 +32,24 @@ func TestEngineInTheMachine(t *testing.T) {
 	gidIndexOf(t, guestAddr2)
 	output := run(t, engineTime, engineTest, "-test.v", "-addrs", guestAddr.String()+","+guestAddr2.String())
 	t.Log(output)
+	wantTested(t, output)
+}
+
+// Addresses of IPv6 have GIDs and datagram headers of another form.
+func TestEngineOverIPv6(t *testing.T) {
+	guest(t)
+	for _, addr := range []netip.Addr{guestAddr6, guestAddr62} {
+		run(t, 10*time.Second, "ip", "address", "replace", addr.String()+"/64", "dev", "eth0", "nodad")
+		gidIndexOf(t, addr)
+	}
+	output := run(t, engineTime, engineTest, "-test.v", "-test.run", "Operations|Datagrams", "-addrs", guestAddr6.String()+","+guestAddr62.String())
+	t.Log(output)
+	wantTested(t, output)
+}
+
+// wantTested checks that tests of the engine were run, not skipped.
+func wantTested(t *testing.T, output string) {
+	t.Helper()
 	for line := range strings.Lines(output) {
 		if strings.HasPrefix(line, "--- SKIP") && !strings.Contains(line, "TestPeerOfAnotherEngine") {
 			t.Errorf("not tested: %s", line)
