@@ -15,6 +15,10 @@ type Config struct {
 	Device string
 	// DSCP is the traffic class of what is sent.
 	DSCP uint8
+	// ManagementPort is the UDP port that carries what package cm sends to queue pair 1,
+	// which is not to be had of a NIC; 0 means 4792. Both ends need the same. At each
+	// address one program can hold it.
+	ManagementPort uint16
 	// Spin is how long a waiting thread polls before it blocks; 0 means 50 µs, negative not at all.
 	Spin time.Duration
 }

@@ -39,6 +39,7 @@ type engine struct {
 	done      *C.struct_braid_completion // scratch: BRAID_BATCH of them, in memory of C
 	failing   []*qp                      // have failed in this round
 	delivered transport.Completion       // scratch: what is delivered
+	kicked    *managementQP              // has completions for Unlock to deliver; nil: no
 
 	watchers sync.WaitGroup
 	events   *watch // completions, while nobody polls
@@ -96,12 +97,26 @@ func (e *engine) Random() uint64 {
 // Lock implements verbs.Engine.
 func (e *engine) Lock() { e.mu.Lock() }
 
-// Unlock implements verbs.Engine. What is posted, the NIC has already.
-func (e *engine) Unlock() { e.mu.Unlock() }
+// Unlock implements verbs.Engine. What is posted to the NIC it has already.
+func (e *engine) Unlock() {
+	if q := e.kicked; q != nil {
+		e.kicked = nil
+		for q.PollCompletion(&e.delivered) {
+			q.sink.Deliver(&e.delivered)
+		}
+	}
+	e.mu.Unlock()
+}
+
+// queuePair is one of the NIC or the management queue pair.
+type queuePair interface {
+	attach(sink verbs.Sink)
+	destroy()
+}
 
 // Attach implements verbs.Engine.
 func (e *engine) Attach(t transport.QP, sink verbs.Sink) error {
-	t.(*qp).sink = sink
+	t.(queuePair).attach(sink)
 	return nil
 }
 
@@ -111,15 +126,24 @@ func (e *engine) Route(t transport.QP, remote netip.Addr) error {
 	if remote.Is4() != e.adapter.local.Is4() {
 		return fmt.Errorf("%w: the device is at %v, the peer at %v", verbs.ErrParams, e.adapter.local, remote)
 	}
-	t.(*qp).remote = remote
+	t.(*qp).remote = remote // datagrams have no route
 	return nil
 }
 
 // Detach implements verbs.Engine.
-func (e *engine) Detach(t transport.QP) { t.(*qp).destroy() }
+func (e *engine) Detach(t transport.QP) {
+	t.(queuePair).destroy()
+	if e.kicked == t {
+		e.kicked = nil
+	}
+}
 
-// Kick implements verbs.Engine. There is nothing to be polled: the NIC works by itself.
-func (e *engine) Kick(transport.QP) {}
+// Kick implements verbs.Engine. The NIC's queue pairs work by themselves.
+func (e *engine) Kick(t transport.QP) {
+	if q, ok := t.(*managementQP); ok {
+		e.kicked = q
+	}
+}
 
 // Addresses implements verbs.Engine.
 func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }

@@ -198,7 +198,6 @@ func TestWhatANICDoesNotHave(t *testing.T) {
 	for what, attempt := range map[string]func() error{
 		"MP":             func() error { _, err := e.pd.CreateQP(verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq}); return err },
 		"a retype to MP": func() error { return e.qp.Retype(verbs.MP) },
-		"queue pair 1":   func() error { _, err := e.pd.CreateManagementQP(verbs.QPOptions{SendCQ: e.cq}); return err },
 		"a shared queue": func() error { _, err := e.pd.CreateQP(verbs.QPOptions{SendCQ: e.cq, SRQ: srq}); return err },
 		"a rate control": func() error {
 			o := verbs.QPOptions{SendCQ: e.cq}

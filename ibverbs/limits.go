@@ -8,6 +8,8 @@ const (
 	// defaultSpin is what it is in package udp: about the time that waking a thread
 	// takes.
 	defaultSpin = 50 * time.Microsecond
+	// defaultManagementPort is the one after RoCE's, which the kernel holds.
+	defaultManagementPort = 4792
 	// maxDSCP is six bits.
 	maxDSCP = 63
 	// cqSize is how many completions the NIC's completion queues hold: enough for 64

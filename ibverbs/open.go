@@ -25,6 +25,9 @@ func Open(cfg Config) (*verbs.Device, error) {
 	if cfg.Spin == 0 {
 		cfg.Spin = defaultSpin
 	}
+	if cfg.ManagementPort == 0 {
+		cfg.ManagementPort = defaultManagementPort
+	}
 	a, err := findAdapter(&cfg)
 	if err != nil {
 		return nil, err

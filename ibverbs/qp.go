@@ -42,11 +42,12 @@ var _ transport.QP = (*qp)(nil)
 
 // NewQP implements verbs.NIC.
 func (e *engine) NewQP(kind verbs.QPType, cfg transport.Config) (transport.QP, error) {
+	if cfg.Number == wire.ManagementQPN {
+		return e.newManagementQP(cfg)
+	}
 	switch {
 	case kind == verbs.MP:
 		return nil, fmt.Errorf("ibverbs: MP queue pairs: %w: a NIC has RC and UD; package bundle uses several RC queue pairs as one", errors.ErrUnsupported)
-	case cfg.Number == wire.ManagementQPN:
-		return nil, fmt.Errorf("ibverbs: queue pair 1: %w: it is the kernel's; exchange verbs.ConnParams by other means than package cm", errors.ErrUnsupported)
 	case cfg.Recv != nil:
 		return nil, fmt.Errorf("ibverbs: shared receive queues: %w", errors.ErrUnsupported)
 	case cfg.RC.Rate != nil || cfg.RC.Recovery != transport.GoBackN:
@@ -133,6 +134,9 @@ func (q *qp) release() {
 	q.cq.used -= q.cfg.SendDepth + markers + q.cfg.RecvDepth
 	q.domain.leave()
 }
+
+// attach names the receiver of what the queue pair reports.
+func (q *qp) attach(sink verbs.Sink) { q.sink = sink }
 
 // Number implements transport.QP.
 func (q *qp) Number() wire.QPN { return q.cfg.Number }
