@@ -126,6 +126,27 @@ func TestBundle(t *testing.T) {
 	if s := x.Stats(); s.QueuePairs != 4 || s.Up != 4 || s.Repairs != 0 {
 		t.Errorf("%+v, want 4 queue pairs that work", s)
 	}
+
+	// A queue pair that fails is replaced, and the program does not notice.
+	breakOne(t, a.manager.Device())
+	for seed := byte(0); x.Stats().Repairs == 0; seed++ {
+		copy(a.mr.Bytes(), pattern(length, seed))
+		must(t, x.Write(ctx, local, remote))
+		wantMemory(t, "WRITE", b.mr, pattern(length, seed))
+	}
+}
+
+// breakOne has the NIC move a queue pair to the error state, without telling the engine.
+func breakOne(t *testing.T, d *verbs.Device) {
+	t.Helper()
+	e := d.Engine().(*engine)
+	e.Lock()
+	defer e.Unlock()
+	for _, q := range e.qps {
+		q.flushAgain()
+		return
+	}
+	t.Fatal("there is no queue pair to break")
 }
 
 func wantMemory(t *testing.T, what string, m *verbs.MR, want []byte) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"syscall"
 	"unsafe"
 
 	"github.com/braid-rdma/braid/transport"
@@ -77,7 +78,10 @@ func (e *engine) Register(r *transport.Region) error {
 	if m.mr == nil {
 		m.pin.Unpin()
 		d.leave()
-		return fmt.Errorf("ibverbs: register %d bytes (see ulimit -l): %w", r.Length, err)
+		if errors.Is(err, syscall.ENOMEM) {
+			err = fmt.Errorf("%w: more than may be locked? see ulimit -l", verbs.ErrNoMemory)
+		}
+		return fmt.Errorf("ibverbs: register %d bytes: %w", r.Length, err)
 	}
 	r.LKey, r.RKey = transport.LKey(m.mr.lkey), verbs.RKey(m.mr.rkey)
 	d.regions[r] = m

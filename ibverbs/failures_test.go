@@ -265,7 +265,7 @@ func TestManyQueuePairs(t *testing.T) {
 	a, b := openDevices(t)
 	for range 3 {
 		var ends []*end
-		for range 40 {
+		for range 16 {
 			x, y := newSmallEnd(t, a), newSmallEnd(t, b)
 			connect(t, x, y)
 			ends = append(ends, x, y)
@@ -283,6 +283,8 @@ func TestManyQueuePairs(t *testing.T) {
 		}
 	}
 	e := a.Engine().(*engine)
+	e.Lock()
+	defer e.Unlock()
 	if len(e.domains) != 0 || len(e.qps) != 0 || len(e.cqs) != 1 || e.cqs[0].used != 0 {
 		t.Errorf("%d domains, %d queue pairs, %d completion queues left", len(e.domains), len(e.qps), len(e.cqs))
 	}

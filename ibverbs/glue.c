@@ -84,15 +84,20 @@ int braid_poll(struct ibv_cq *cq, struct braid_completion *out)
 	return n;
 }
 
-/* Events are acknowledged at once: destroying what they belong to waits for it. */
+/*
+ * Events are acknowledged at once: destroying what they belong to waits for it.
+ * Signals come from the Go runtime, which moves goroutines by them.
+ */
 
 int braid_take_event(struct ibv_comp_channel *channel)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	if (ibv_get_cq_event(channel, &cq, &context))
-		return errno == EAGAIN ? 0 : -errno;
+	while (ibv_get_cq_event(channel, &cq, &context)) {
+		if (errno != EINTR)
+			return errno == EAGAIN ? 0 : -errno;
+	}
 	ibv_ack_cq_events(cq, 1);
 	return 1;
 }
@@ -101,8 +106,10 @@ int braid_take_async(struct ibv_context *context, struct braid_event *out)
 {
 	struct ibv_async_event event;
 
-	if (ibv_get_async_event(context, &event))
-		return errno == EAGAIN ? 0 : -errno;
+	while (ibv_get_async_event(context, &event)) {
+		if (errno != EINTR)
+			return errno == EAGAIN ? 0 : -errno;
+	}
 	out->type = event.event_type;
 	switch (event.event_type) {
 	case IBV_EVENT_QP_FATAL:
