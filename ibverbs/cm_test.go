@@ -66,10 +66,16 @@ func TestConnectionManager(t *testing.T) {
 	must(t, err)
 	l, err := b.manager.Listen(0)
 	must(t, err)
-	accepted := accept(func() (*cm.Conn, error) { return l.Accept(ctx, cm.Options{PD: b.pd, QP: verbs.QPOptions{SendCQ: cqb}}) })
-	dialed, err := a.manager.Dial(ctx, l.Addr().String(), cm.Options{PD: a.pd, QP: verbs.QPOptions{SendCQ: cqa}})
+	// MP is asked for, and RC is what a NIC has.
+	accepted := accept(func() (*cm.Conn, error) {
+		return l.Accept(ctx, cm.Options{PD: b.pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cqb}})
+	})
+	dialed, err := a.manager.Dial(ctx, l.Addr().String(), cm.Options{PD: a.pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cqa}})
 	must(t, err)
 	peer := accepted(t)
+	if dialed.QP().Type() != verbs.RC || peer.QP().Type() != verbs.RC {
+		t.Errorf("queue pairs of type %v and %v, want RC", dialed.QP().Type(), peer.QP().Type())
+	}
 	x, y := &end{t, a.pd, cqa, dialed.QP(), a.mr}, &end{t, b.pd, cqb, peer.QP(), b.mr}
 	x.fill(5000, 7)
 	x.post(y, verbs.SendWR{Op: verbs.OpWrite}, 5000)

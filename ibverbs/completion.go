@@ -22,8 +22,20 @@ func (q *qp) completionOf(c *transport.Completion, receive bool, sequence uint32
 		queue = &q.recvs
 	}
 	r := queue.take(sequence)
+	if r == nil {
+		return false // of a connection before the last reset
+	}
 	status := statusOf(done.status)
-	if r == nil || r.marker || (status == transport.Success && !r.signaled) {
+	if status == transport.Success {
+		q.heardFromPeer()
+	} else {
+		q.noteFailure(status)
+	}
+	if r.marker {
+		q.keepalive.asking = false
+		return false
+	}
+	if status == transport.Success && !r.signaled {
 		return false
 	}
 	*c = transport.Completion{WRID: r.id, QPN: q.cfg.Number, Status: status, Op: r.op, Bytes: r.length}
@@ -118,20 +130,9 @@ func (q *qp) drain() {
 	if q.sends.len() == 0 || q.state != transport.Err {
 		return
 	}
-	r := q.engine.request
-	*r = C.struct_braid_request{id: C.uint64_t(makeID(q.id, false, q.sends.tail)), opcode: C.IBV_WR_RDMA_WRITE, flags: C.IBV_SEND_SIGNALED}
-	if q.kind == verbs.UD {
-		// It is flushed before anybody looks for its destination; but it needs one.
-		r.opcode = C.IBV_WR_SEND
-		var err error
-		if r.ah, err = q.domain.ah(q.engine.adapter.local); err != nil {
-			return
-		}
-	}
-	if C.braid_post_send(q.handle, r) != 0 {
+	if !q.postMarker(C.IBV_WR_SEND) {
 		return
 	}
-	q.sends.push(0, transport.OpWrite, true, 0).marker = true
 	for deadline := time.Now().Add(drainTime); q.sends.len() > 0 && time.Now().Before(deadline); {
 		if !q.engine.round() {
 			time.Sleep(10 * time.Microsecond)

@@ -15,7 +15,8 @@
 // engine makes good what verbs promises beyond libibverbs: a failed completion says
 // which operation it was; unsignalled requests leave the queue by themselves; whatever
 // is outstanding when a queue pair is closed completes as flushed; a queue pair that
-// fails raises an event.
+// fails raises an event; idle peers are asked whether they live. Queue pair 1, which
+// the kernel keeps for itself, is a UDP socket, so that package cm works.
 //
 // # Memory
 //

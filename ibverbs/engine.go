@@ -153,6 +153,7 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 func (e *engine) Info() verbs.EngineInfo {
 	return verbs.EngineInfo{
 		Name: "ibverbs", Local: e.adapter.local, MTU: e.adapter.mtu, Paths: transport.MaxPaths, SourcePorts: transport.MaxPaths,
+		Keepalive: verbs.DefaultKeepalive,
 	}
 }
 

@@ -212,12 +212,42 @@ func TestWhatANICDoesNotHave(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	other := newEnd(t, d, verbs.QPOptions{Conn: verbs.ConnOptions{Keepalive: time.Second}})
-	if err := other.qp.Connect(e.qp.Params()); !errors.Is(err, verbs.ErrAttr) {
-		t.Errorf("keepalive: %v", err)
+}
+
+// An idle peer is asked whether it lives; one that does not respond ends the connection.
+func TestKeepalive(t *testing.T) {
+	const silence = 50 * time.Millisecond
+	a, b := newPair(t, verbs.QPOptions{Conn: verbs.ConnOptions{Keepalive: silence, AckTimeout: 10 * time.Millisecond, RetryCount: 3}})
+	failed := make(chan error, 1)
+	a.qp.OnFailure(func(cause error) { failed <- cause })
+	for deadline := time.Now().Add(patience); a.qp.Stats().Keepalives < 3; time.Sleep(silence) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d questions", a.qp.Stats().Keepalives)
+		}
 	}
-	if s := other.qp.State(); s != verbs.Reset {
-		t.Errorf("after a failed Connect: %v", s)
+	a.wantNothing()
+	if s := a.qp.State(); s != verbs.RTS {
+		t.Fatalf("state %v although the peer lives", s)
+	}
+	must(t, b.qp.Close())
+	select {
+	case cause := <-failed:
+		if !errors.Is(cause, verbs.ErrRetryExceeded) {
+			t.Errorf("the queue pair failed by %v", cause)
+		}
+	case <-time.After(patience):
+		t.Fatal("nobody noticed that the peer is gone")
+	}
+	a.wantNothing()
+
+	a, b = newPair(t, verbs.QPOptions{Conn: verbs.ConnOptions{Keepalive: silence}})
+	must(t, a.qp.SetKeepalive(verbs.None))
+	before := a.qp.Stats().Keepalives
+	for b.qp.Stats().Keepalives < 3 { // which it does meanwhile
+		time.Sleep(silence)
+	}
+	if after := a.qp.Stats().Keepalives; after != before {
+		t.Errorf("%d questions after they were turned off", after-before)
 	}
 }
 

@@ -34,6 +34,7 @@ func (q *qp) Modify(_ transport.Time, to transport.State, attr *transport.Attr) 
 		}
 	}
 	q.state, q.attr = to, merged
+	q.watchPeer()
 	return nil
 }
 
@@ -56,7 +57,8 @@ func (q *qp) reset() error {
 	q.recvs.clear()
 	q.engine.round() // what the NIC has completed of it takes room in its queue
 	q.state, q.attr = transport.Reset, transport.Attr{}
-	q.silent, q.failure, q.reported = 0, transport.Success, false
+	q.silent, q.failure, q.reported, q.keepalive.asking = 0, transport.Success, false, false
+	q.watchPeer()
 	return nil
 }
 
@@ -71,6 +73,7 @@ func (q *qp) enterError() error {
 		return err
 	}
 	q.state = transport.Err
+	q.watchPeer()
 	return nil
 }
 
@@ -125,8 +128,6 @@ func (q *qp) merge(to transport.State, attr *transport.Attr) (transport.Attr, er
 func (q *qp) checkConnected(a *transport.Attr) error {
 	limits := &q.engine.adapter.limits
 	switch {
-	case a.Keepalive > 0:
-		return fmt.Errorf("%w: keepalive: a NIC has none", transport.ErrAttr)
 	case a.Reads > int(limits.max_qp_init_rd_atom) || a.ReadsServed > int(limits.max_qp_rd_atom):
 		return fmt.Errorf("%w: outstanding reads beyond %d, served ones beyond %d", transport.ErrAttr, limits.max_qp_init_rd_atom, limits.max_qp_rd_atom)
 	}

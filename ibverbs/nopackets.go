@@ -18,7 +18,8 @@ func (noPackets) Timeout() transport.Time                             { return 0
 func (noPackets) SetWindow(int)                                       {}
 func (noPackets) Paths() []transport.PathCounters                     { return nil }
 
-// Counters implements transport.QP: all are zero. `rdma statistic` has those of the NIC.
+// Counters implements transport.QP: all but Keepalives are zero. `rdma statistic` has
+// those of the NIC.
 func (n *noPackets) Counters() *transport.Counters { return &n.counters }
 
 // Blocked implements transport.QP. Of work that is outstanding, only the NIC knows.

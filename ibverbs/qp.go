@@ -29,13 +29,14 @@ type qp struct {
 	sink   verbs.Sink
 	remote netip.Addr
 
-	state    transport.State
-	attr     transport.Attr
-	sends    workQueue
-	recvs    workQueue
-	silent   uint32           // sends since the last one that the NIC will report
-	failure  transport.Status // of the request that failed first
-	reported bool             // the program has been told that the queue pair failed
+	state     transport.State
+	attr      transport.Attr
+	sends     workQueue
+	recvs     workQueue
+	silent    uint32           // sends since the last one that the NIC will report
+	failure   transport.Status // of the request that failed first
+	reported  bool             // the program has been told that the queue pair failed
+	keepalive keepalive
 }
 
 var _ transport.QP = (*qp)(nil)
@@ -125,6 +126,7 @@ func (q *qp) destroy() {
 	q.engine.round()
 	C.ibv_destroy_qp(q.handle)
 	q.handle = nil
+	q.watchPeer()
 	q.engine.round()
 	delete(q.engine.qps, q.id)
 	q.release()

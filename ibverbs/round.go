@@ -12,7 +12,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -48,14 +47,9 @@ func (e *engine) complete(done *C.struct_braid_completion) {
 	if q == nil {
 		return
 	}
-	c := &e.delivered
-	if !q.completionOf(c, receive, sequence, done) {
-		return
+	if q.completionOf(&e.delivered, receive, sequence, done) {
+		q.sink.Deliver(&e.delivered)
 	}
-	if c.Status != transport.Success {
-		q.noteFailure(c.Status)
-	}
-	q.sink.Deliver(c)
 }
 
 // Progress implements verbs.Engine.

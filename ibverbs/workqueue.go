@@ -13,9 +13,9 @@ type workQueue struct {
 	head, tail uint32
 }
 
-// markers is how many requests of the engine itself a queue has beyond its depth; see
-// qp.drain.
-const markers = 1
+// markers is how many requests of the engine itself a queue has beyond its depth: that
+// of keepalive and that of qp.drain.
+const markers = 2
 
 type request struct {
 	id       uint64
