@@ -18,7 +18,7 @@ import (
 var addresses = flag.String("addrs", "", "two addresses, with a comma between, of RoCE devices of this host")
 
 // patience is what anything may take, in an emulated machine with a busy host.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 const (
 	memorySize = 2 << 20

@@ -52,9 +52,12 @@ func (e *engine) complete(done *C.struct_braid_completion) {
 	}
 }
 
-// Progress implements verbs.Engine.
+// Progress implements verbs.Engine. A program that polls in vain lets other goroutines
+// run: with few processors, the one that is to send what it waits for may be among them.
 func (e *engine) Progress() bool {
-	e.polls.Add(1)
+	if e.polls.Add(1)%yieldPolls == 0 {
+		runtime.Gosched()
+	}
 	if !e.mu.TryLock() {
 		return false
 	}
@@ -83,7 +86,6 @@ func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error 
 			if time.Now().After(deadline) {
 				break
 			}
-			runtime.Gosched()
 		}
 		if err := e.sleep(ctx, until); err != nil {
 			return err
