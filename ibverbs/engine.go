@@ -179,5 +179,11 @@ func (e *engine) Close() error {
 	if code := C.ibv_close_device(e.adapter.context); code != 0 {
 		return explain("close the device", code)
 	}
+	// Memory that the NIC did not give back before, it has given back now.
+	for _, d := range e.domains {
+		for _, m := range d.regions {
+			m.pin.Unpin()
+		}
+	}
 	return nil
 }
