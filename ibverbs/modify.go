@@ -127,8 +127,7 @@ func (q *qp) merge(to transport.State, attr *transport.Attr) (transport.Attr, er
 
 func (q *qp) checkConnected(a *transport.Attr) error {
 	limits := &q.engine.adapter.limits
-	switch {
-	case a.Reads > int(limits.max_qp_init_rd_atom) || a.ReadsServed > int(limits.max_qp_rd_atom):
+	if a.Reads > int(limits.max_qp_init_rd_atom) || a.ReadsServed > int(limits.max_qp_rd_atom) {
 		return fmt.Errorf("%w: outstanding reads beyond %d, served ones beyond %d", transport.ErrAttr, limits.max_qp_init_rd_atom, limits.max_qp_rd_atom)
 	}
 	return a.CheckConnected(transport.ValidMTU)
