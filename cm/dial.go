@@ -36,7 +36,7 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 	}
 	to = netip.AddrPortFrom(route.Remote, to.Port())
 	local := netip.AddrPortFrom(route.Local, ephemeralPort())
-	q, err := o.PD.CreateQP(o.QP)
+	q, err := createQP(o.PD, &o.QP)
 	if err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
 	}

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/braid-rdma/braid/cm/machine"
@@ -35,7 +36,7 @@ type Options struct {
 	// PD is where the queue pair is made; required.
 	PD *verbs.PD
 	// QP are the options of the queue pair. Type MP asks for several paths and
-	// takes one (RC) where the peer does not speak MP or does not want it.
+	// takes one (RC) where the peer, or the device, does not have MP or does not want it.
 	QP verbs.QPOptions
 	// PrivateData goes to the peer's program with the request or its answer.
 	PrivateData []byte
@@ -55,4 +56,15 @@ func (o *Options) check(d *verbs.Device) error {
 		return fmt.Errorf("%w: queue pairs of type %v are not connected", ErrOptions, o.QP.Type)
 	}
 	return nil
+}
+
+// createQP makes the queue pair of a connection: one of RC where the device has no MP,
+// as a NIC has none.
+func createQP(pd *verbs.PD, o *verbs.QPOptions) (*verbs.QP, error) {
+	q, err := pd.CreateQP(*o)
+	if o.Type == verbs.MP && errors.Is(err, errors.ErrUnsupported) {
+		o.Type, o.Conn.MTU = verbs.RC, mad.MTUOf(o.Conn.MTU).Bytes()
+		return pd.CreateQP(*o)
+	}
+	return q, err
 }

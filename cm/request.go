@@ -68,7 +68,7 @@ func (r *Request) grant(o *Options) error {
 	if !r.MultiPath() {
 		options.Type, options.Conn.MTU = verbs.RC, mad.MTUOf(options.Conn.MTU).Bytes()
 	}
-	q, err := o.PD.CreateQP(options)
+	q, err := createQP(o.PD, &options)
 	if err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}

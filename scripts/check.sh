@@ -62,6 +62,15 @@ step_lint() {
   linter=$(tool -n golangci-lint)
   "$linter" run --allow-parallel-runners ./...
   (cd bench && "$linter" run --allow-parallel-runners ./...)
+  lint_ibverbs "$linter"
+}
+
+# The engine on libibverbs is compiled with its tag only, and needs C.
+lint_ibverbs() {
+  if [[ ! -e /usr/include/infiniband/verbs.h ]] || ! command -v "$(go env CC)" >/dev/null; then
+    skip "lint: package ibverbs with its tag needs a C compiler and libibverbs-dev"
+  fi
+  CGO_ENABLED=1 "$1" run --allow-parallel-runners --build-tags ibverbs ./ibverbs
 }
 
 # Other systems lack engines, but everything builds there and says so. What keeps it

@@ -26,7 +26,7 @@ type base struct {
 }
 
 func newBase(cfg Config) (base, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return base{}, err
 	}
 	depth, sge := cfg.RecvDepth, cfg.MaxRecvSGE
@@ -167,9 +167,9 @@ func (b *base) reset() {
 	b.state = Reset
 }
 
-// checkConnected checks the attributes that a connected queue pair needs to
+// CheckConnected checks the attributes that a connected queue pair needs to
 // become ready to receive. Which path MTUs are valid depends on its kind.
-func (a *Attr) checkConnected(validMTU func(int) bool) error {
+func (a *Attr) CheckConnected(validMTU func(int) bool) error {
 	switch {
 	case !validMTU(a.MTU):
 		return fmt.Errorf("%w: path MTU %d", ErrAttr, a.MTU)

@@ -68,7 +68,8 @@ var (
 	ErrAtomicShape = errors.New("an atomic needs eight aligned local bytes")
 )
 
-func (c *Config) check() error {
+// Check refuses limits that no queue pair can have.
+func (c *Config) Check() error {
 	switch {
 	case c.SendDepth < 1 || c.SendDepth > MaxQueueDepth:
 		return fmt.Errorf("%w: send depth %d", ErrAttr, c.SendDepth)

@@ -4,7 +4,7 @@ import "fmt"
 
 // Modify moves the queue pair to another state.
 func (m *MP) Modify(now Time, to State, attr *Attr) error {
-	if to == SQE || !m.state.mayMove(to) {
+	if to == SQE || !m.state.MayMove(to) {
 		return fmt.Errorf("%w: %v to %v", ErrState, m.state, to)
 	}
 	switch to {
@@ -33,7 +33,7 @@ func (m *MP) becomeReadyToReceive(attr *Attr) error {
 	if attr == nil {
 		return fmt.Errorf("%w: RTR needs the attributes of the connection", ErrAttr)
 	}
-	if err := attr.checkConnected(ValidMPMTU); err != nil {
+	if err := attr.CheckConnected(ValidMPMTU); err != nil {
 		return err
 	}
 	if attr.Paths < 1 || attr.Paths > MaxPaths {
@@ -55,7 +55,7 @@ func (m *MP) becomeReadyToSend(now Time, attr *Attr) error {
 		if m.state == RTR {
 			merged.SendPSN, merged.Reads, merged.TrackedSlots = attr.SendPSN, attr.Reads, attr.TrackedSlots
 		}
-		if err := merged.checkConnected(ValidMPMTU); err != nil {
+		if err := merged.CheckConnected(ValidMPMTU); err != nil {
 			return err
 		}
 	}

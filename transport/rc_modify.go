@@ -6,7 +6,7 @@ import "fmt"
 // attributes takes nil; attributes set earlier stay.
 func (q *RC) Modify(now Time, to State, attr *Attr) error {
 	// SQE exists for unreliable services only (IBTA 10.3.1): no table entry leads there.
-	if !q.state.mayMove(to) {
+	if !q.state.MayMove(to) {
 		return fmt.Errorf("%w: %v to %v", ErrState, q.state, to)
 	}
 	switch to {
@@ -32,7 +32,7 @@ func (q *RC) becomeReadyToReceive(attr *Attr) error {
 	if attr == nil {
 		return fmt.Errorf("%w: RTR needs the attributes of the connection", ErrAttr)
 	}
-	if err := attr.checkConnected(ValidMTU); err != nil {
+	if err := attr.CheckConnected(ValidMTU); err != nil {
 		return err
 	}
 	q.attr = *attr
@@ -54,7 +54,7 @@ func (q *RC) becomeReadyToSend(now Time, attr *Attr) error {
 				merged.Window = attr.Window
 			}
 		}
-		if err := merged.checkConnected(ValidMTU); err != nil {
+		if err := merged.CheckConnected(ValidMTU); err != nil {
 			return err
 		}
 	}

@@ -61,10 +61,7 @@ func (q *sendQueue) pending() bool { return q.started < q.wqes.len() }
 
 // post checks a request against the limits of the queue pair and copies it.
 func (q *sendQueue) post(c *Config, wr *SendWR) error {
-	if wr.Op >= numSendOps {
-		return ErrOperation
-	}
-	length, err := checkLocal(c, wr)
+	length, err := c.CheckSend(wr)
 	if err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (q *sendQueue) pushKeepalive() {
 // push copies a request of length bytes into the queue.
 func (q *sendQueue) push(wr *SendWR, length uint32) {
 	w := q.wqes.push()
-	w.copyScalars(wr)
+	w.CopyScalars(wr)
 	w.SGEs, w.length = w.SGEs[:0], length // the memory of the slot's last request
 	w.psn, w.packets, w.arrived, w.started, w.done, w.keepalive = 0, 0, 0, false, false, false
 	if wr.Inline == nil {
@@ -100,18 +97,21 @@ func (q *sendQueue) push(wr *SendWR, length uint32) {
 	}
 }
 
-// copyScalars copies all of a request but its lists. Copying the whole struct, the
+// CopyScalars copies all of a request but its lists. Copying the whole struct, the
 // compiler would move the lists of every program that posts to the heap.
-func (w *sendWQE) copyScalars(wr *SendWR) {
+func (w *SendWR) CopyScalars(wr *SendWR) {
 	w.ID, w.Op, w.Flags = wr.ID, wr.Op, wr.Flags
 	w.RemoteAddr, w.RKey, w.Imm = wr.RemoteAddr, wr.RKey, wr.Imm
 	w.Compare, w.SwapAdd = wr.Compare, wr.SwapAdd
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 }
 
-// checkLocal checks the local side of a request: the inline bytes, or elements,
-// that are its source or destination. It returns their length.
-func checkLocal(c *Config, wr *SendWR) (uint32, error) {
+// CheckSend checks the operation and the local side of a request: the inline bytes,
+// or elements, that are its source or destination. It returns their length.
+func (c *Config) CheckSend(wr *SendWR) (uint32, error) {
+	if wr.Op >= numSendOps {
+		return 0, ErrOperation
+	}
 	if wr.Inline != nil {
 		if len(wr.SGEs) != 0 || wr.Op.awaitsResponse() || len(wr.Inline) > c.MaxInline {
 			return 0, ErrInline
@@ -130,6 +130,11 @@ func checkLocal(c *Config, wr *SendWR) (uint32, error) {
 		return 0, ErrAtomicShape
 	}
 	return uint32(length), nil
+}
+
+// CheckRecv checks the elements of a receive. It returns their length.
+func (c *Config) CheckRecv(wr *RecvWR) (uint64, error) {
+	return checkSGEs(wr.SGEs, c.MaxRecvSGE, c.PD, LocalWrite)
 }
 
 // packetsFor is the number of packets of a message: an empty one takes one.

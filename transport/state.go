@@ -23,9 +23,9 @@ func (s State) String() string {
 	return "UNKNOWN"
 }
 
-// mayMove is the table of transitions that Modify allows. Every state may go
+// MayMove is the table of transitions that Modify allows. Every state may go
 // to RESET and to ERR.
-func (s State) mayMove(to State) bool {
+func (s State) MayMove(to State) bool {
 	switch {
 	case to == Reset || to == Err:
 		return true

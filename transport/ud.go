@@ -41,7 +41,7 @@ func NewUD(cfg Config) (*UD, error) {
 // every attr that is given on the way to RTR, the MTU too (none: the largest),
 // and the first packet number on the way from RTR to RTS.
 func (q *UD) Modify(_ Time, to State, attr *Attr) error {
-	if !q.state.mayMove(to) {
+	if !q.state.MayMove(to) {
 		return fmt.Errorf("%w: %v to %v", ErrState, q.state, to)
 	}
 	switch to {

@@ -26,6 +26,8 @@ type Device struct {
 	srqs   map[*SRQ]struct{}
 	qps    map[QPN]*QP
 	memory memoryTable
+	// requests is scratch for posting to a NIC.
+	requests nicRequests
 }
 
 // Open makes a device of an engine and owns the engine from then on. Programs

@@ -6,7 +6,7 @@
 //	Poll, Wait <── CQ <── completions <── Engine       its memory, its CQ
 //
 // It imports no engine: it is handed one (see Engine). Package udp opens a
-// device on ordinary sockets.
+// device on ordinary sockets, package ibverbs one on an RNIC.
 //
 // # Rules of use
 //

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -46,14 +47,22 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 	m := &MR{pd: p, region: transport.Region{
 		Base:   uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))),
 		Length: uint64(len(buf)),
-		LKey:   LKey(t.freeKey(p.device.engine)),
 		PD:     p.id,
 		Access: access,
 		Bytes:  buf,
 	}}
+	nic, ok := p.device.engine.(NIC)
+	if !ok {
+		m.region.LKey = LKey(t.freeKey(p.device.engine))
+	} else if err := nic.Register(&m.region); err != nil {
+		return nil, err
+	}
 	t.regions[m.region.LKey] = m
 	t.bytes += m.region.Length
-	m.rekeyLocked()
+	if !ok {
+		m.region.RKey = RKey(t.freeKey(p.device.engine))
+	}
+	m.publishLocked()
 	return m, nil
 }
 
@@ -134,17 +143,21 @@ func (m *MR) Rekey() (RKey, error) {
 	if m.region.Invalid {
 		return 0, fmt.Errorf("memory region: %w", ErrClosed)
 	}
-	m.rekeyLocked()
-	return m.region.RKey, nil
-}
-
-func (m *MR) rekeyLocked() {
+	if _, ok := m.pd.device.engine.(NIC); ok {
+		return 0, fmt.Errorf("memory region: a new key from a NIC: %w: register it again", errors.ErrUnsupported)
+	}
 	t := &m.pd.device.memory
 	if t.remote[m.region.RKey] == m {
 		t.drop(m.region.RKey)
 	}
 	m.region.RKey = RKey(t.freeKey(m.pd.device.engine))
-	t.remote[m.region.RKey] = m
+	m.publishLocked()
+	return m.region.RKey, nil
+}
+
+// publishLocked makes the region known by its remote key.
+func (m *MR) publishLocked() {
+	m.pd.device.memory.remote[m.region.RKey] = m
 	m.rkey.Store(uint32(m.region.RKey))
 }
 
@@ -173,13 +186,12 @@ func (m *MR) Deregister() error {
 	// after the mark is set is the wait.
 	m.pd.device.engine.Lock()
 	defer m.pd.device.unlock()
-	m.deregisterLocked()
-	return nil
+	return m.deregisterLocked()
 }
 
-func (m *MR) deregisterLocked() {
+func (m *MR) deregisterLocked() error {
 	if m.region.Invalid {
-		return
+		return nil
 	}
 	m.region.Invalid = true
 	t := &m.pd.device.memory
@@ -188,4 +200,8 @@ func (m *MR) deregisterLocked() {
 		t.drop(m.region.RKey)
 	}
 	t.bytes -= m.region.Length
+	if nic, ok := m.pd.device.engine.(NIC); ok {
+		return nic.Deregister(&m.region)
+	}
+	return nil
 }

@@ -100,7 +100,7 @@ func (p *PD) closeLocked() {
 	}
 	for _, m := range p.device.memory.regions {
 		if m.pd == p {
-			m.deregisterLocked()
+			_ = m.deregisterLocked() // closing goes on; Deregister is who returns it
 		}
 	}
 }

@@ -64,10 +64,11 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 	if d.qps[number] != nil {
 		return nil, fmt.Errorf("%w: queue pair %v exists", ErrLimit, number)
 	}
-	t, err := newTransport(o.Type, o.config(p, number))
+	t, err := d.newTransport(o.Type, o.config(p, number))
 	if err != nil {
 		return nil, err
 	}
+	number = t.Number() // a NIC chooses its own
 	q := &QP{
 		pd: p, device: d, number: number, kind: o.Type,
 		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
@@ -94,8 +95,11 @@ func (q *QP) attach(t transport.QP) error {
 	return nil
 }
 
-// newTransport makes the state machine of a type.
-func newTransport(t QPType, cfg transport.Config) (transport.QP, error) {
+// newTransport makes the state machine of a type, or what a NIC has in its place.
+func (d *Device) newTransport(t QPType, cfg transport.Config) (transport.QP, error) {
+	if nic, ok := d.engine.(NIC); ok {
+		return nic.NewQP(t, cfg)
+	}
 	switch t {
 	case RC:
 		return asQP(transport.NewRC(cfg))

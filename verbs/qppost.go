@@ -101,7 +101,7 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 
 // toSendQueue and toRecvQueue call the state machine by its type rather than by
 // the interface: so the compiler sees that the request does not outlive the call,
-// and that of a program stays on its stack.
+// and that of a program stays on its stack. Queue pairs of a NIC get a copy.
 
 func (q *QP) toSendQueue(wr *SendWR) error {
 	now := q.device.engine.Now()
@@ -110,8 +110,10 @@ func (q *QP) toSendQueue(wr *SendWR) error {
 		return t.PostSend(now, wr)
 	case *transport.MP:
 		return t.PostSend(now, wr)
+	case *transport.UD:
+		return t.PostSend(now, wr)
 	default:
-		return t.(*transport.UD).PostSend(now, wr)
+		return t.PostSend(now, q.device.requests.copySend(wr))
 	}
 }
 
@@ -122,7 +124,9 @@ func (q *QP) toRecvQueue(wr *RecvWR) error {
 		return t.PostRecv(now, wr)
 	case *transport.MP:
 		return t.PostRecv(now, wr)
+	case *transport.UD:
+		return t.PostRecv(now, wr)
 	default:
-		return t.(*transport.UD).PostRecv(now, wr)
+		return t.PostRecv(now, q.device.requests.copyRecv(wr))
 	}
 }

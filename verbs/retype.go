@@ -37,7 +37,7 @@ func (q *QP) Retype(kind QPType) error {
 	} else {
 		o.Conn.MTU = transport.StandardMTU(o.Conn.MTU)
 	}
-	t, err := newTransport(kind, o.config(q.pd, q.number))
+	t, err := d.newTransport(kind, o.config(q.pd, q.number))
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type roomLaw struct {
 
 // libraryRooms are the rooms that programs and tools may build on.
 var libraryRooms = []string{
-	"wire", "transport", "verbs", "udp", "sim", "cm", "cm/mad", "bundle", rootRoom, "netconn", "internal",
+	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "cm", "cm/mad", "bundle", rootRoom, "netconn", "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -85,7 +85,8 @@ var law = map[string]roomLaw{
 		thirdParty: []string{"golang.org/x/sys", "golang.org/x/net"},
 	},
 
-	"udp": engineLaw,
+	"udp":     engineLaw,
+	"ibverbs": engineLaw,
 	"sim": {
 		rooms:         engineLaw.rooms,
 		core:          true,

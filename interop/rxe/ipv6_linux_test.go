@@ -53,7 +53,7 @@ func gidIndexOf(t *testing.T, addr netip.Addr) int {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		text := run(t, 10*time.Second, "sh", "-c", "for i in 0 1 2 3 4 5 6 7; do cat "+gidsDir+"$i; done")
 		for i, line := range strings.Fields(text) {
-			if gid, err := netip.ParseAddr(line); err == nil && gid == addr {
+			if gid, err := netip.ParseAddr(line); err == nil && gid.Unmap() == addr {
 				return i
 			}
 		}

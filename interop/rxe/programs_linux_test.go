@@ -3,6 +3,7 @@ package rxe
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -21,5 +22,20 @@ func buildPrograms(ctx context.Context, scratch string) (map[string]string, erro
 	if output, err := compile.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: verbsd.c needs a C compiler, libibverbs-dev and librdmacm-dev: %w\n%s", machine.ErrUnavailable, err, output)
 	}
-	return map[string]string{braid: "/bin/braid", verbsd: "/bin/verbsd"}, nil
+	engine := filepath.Join(scratch, engineTest)
+	if err := buildEngineTest(ctx, engine); err != nil {
+		return nil, err
+	}
+	return map[string]string{braid: "/bin/braid", verbsd: "/bin/verbsd", engine: "/bin/" + engineTest}, nil
+}
+
+// buildEngineTest builds the tests of package ibverbs, which need C. Nothing else does:
+// the rest is what the other programs are made of, and compiled already.
+func buildEngineTest(ctx context.Context, output string) error {
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-tags", "ibverbs,netgo", "-o", output, "github.com/braid-rdma/braid/ibverbs")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=")
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go test -c -tags ibverbs: %w\n%s", err, text)
+	}
+	return nil
 }
