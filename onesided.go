@@ -271,7 +271,10 @@ func (x *transferEnd) perform(c *Context) {
 		if a.op == verbs.OpWrite {
 			copy(spare, a.local)
 		}
-		_ = a.mr.Replace(spare) // it fails only where the device is closed
+		if err := a.mr.Replace(spare); err != nil { // the device is closed, or an adapter
+			t.channel.fail(fmt.Errorf("braid: an access was given up while it was under way: %w", err))
+			return // what was posted is flushed, and then it ends
+		}
 	}
 	if t.pending == 0 { // nothing was posted: nothing will be
 		t.channel.transfers.Remove(func(other *transfer) bool { return other == t })

@@ -271,7 +271,10 @@ func (x *cancellation) perform(c *Context) {
 		return
 	}
 	if o.mr != nil {
-		_ = o.mr.Replace(x.copy) // it fails only where the device is closed
+		if err := o.mr.Replace(x.copy); err != nil { // the device is closed, or an adapter
+			ch.fail(fmt.Errorf("braid: a message was given up while the peer read it: %w", err))
+			return
+		}
 	}
 	if o.Kind == session.Request {
 		ch.sendCancel(o.Call)

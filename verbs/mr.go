@@ -168,6 +168,9 @@ func (m *MR) Replace(buf []byte) error {
 	if uint64(len(buf)) != m.region.Length {
 		return fmt.Errorf("%w: %d bytes in the place of %d", ErrRange, len(buf), m.region.Length)
 	}
+	if _, ok := m.pd.device.engine.(NIC); ok {
+		return fmt.Errorf("replace memory of a region: the adapter knows its address: %w", errors.ErrUnsupported)
+	}
 	if err := m.pd.lock(); err != nil {
 		return err
 	}
