@@ -127,10 +127,10 @@ func TestCall(t *testing.T) {
 func TestConcurrentCalls(t *testing.T) {
 	ch := serve(t, Config{}, echo)
 	var wg sync.WaitGroup
-	for g := range 16 {
+	for g := range 200 { // more than may be on their way
 		wg.Go(func() {
-			for i := range 200 {
-				want := fmt.Appendf(nil, "%d/%d", g, i)
+			for i := range 20 {
+				want := fmt.Appendf(make([]byte, i%2*1000), "%d/%d", g, i)
 				m, err := ch.Call(soon(t), want)
 				if err != nil {
 					t.Error(err)

@@ -39,19 +39,20 @@ type Context struct {
 	background sync.WaitGroup // goroutines of the context
 
 	// The rest belongs to the owner.
-	channels   []*Channel // by number; nil: free
-	listeners  map[*Listener]struct{}
-	dirty      []*Channel // something may be to do
-	operations operations
-	fetches    fetchQueue
-	requests   fifo.Queue[*Msg] // for handlers
-	waiting    atomic.Int32
-	deadlines  deadlines
-	timerAt    time.Duration
-	news       bool // somebody's wait has ended
-	notify     chan struct{}
-	eventFD    *eventFD
-	polled     [64]verbs.Completion
+	channels    []*Channel // by number; nil: free
+	freeNumbers []uint32
+	listeners   map[*Listener]struct{}
+	dirty       []*Channel // something may be to do
+	operations  operations
+	fetches     fetchQueue
+	requests    fifo.Queue[*Msg] // for handlers
+	waiting     atomic.Int32
+	deadlines   deadlines
+	timerAt     time.Duration
+	news        bool // somebody's wait has ended
+	notify      chan struct{}
+	eventFD     *eventFD
+	polled      [64]verbs.Completion
 }
 
 // Open makes a context.

@@ -1,0 +1,99 @@
+package braid
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braid-rdma/braid/internal/session"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// queuePairFailed ends the channel when the reason is known, which the connection manager
+// may learn a moment later.
+func (ch *Channel) queuePairFailed() {
+	if ch.broken || ch.ended.Load() != nil || ch.conn == nil {
+		ch.broken = true
+		return
+	}
+	ch.broken = true
+	conn := ch.conn
+	ch.context.background.Go(func() {
+		select {
+		case <-conn.Done():
+		case <-time.After(time.Second):
+		}
+		err := conn.Err()
+		if err == nil {
+			err = verbs.ErrFlushed
+		}
+		ch.end(fmt.Errorf("braid: the channel has ended: %w", err))
+	})
+}
+
+// fail ends the channel. Everything that waits is told.
+func (ch *Channel) fail(err error) {
+	if ch.ended.Load() != nil {
+		return
+	}
+	c := ch.context
+	ch.ended.Store(&err)
+	close(ch.done)
+	c.news = true
+	c.deadlines.drop(ch)
+	c.fetches.remove(ch)
+	if ch.session != nil { // else it is still being connected
+		ch.endMessages(err)
+	}
+	for _, f := range ch.flushes {
+		f.finish(err)
+	}
+	ch.flushes = nil
+	for t, ok := ch.transfers.Pop(); ok; t, ok = ch.transfers.Pop() {
+		t.abort(err)
+	}
+	for m := ch.handling; m != nil; m = m.next {
+		m.ctx.end()
+	}
+	for m, ok := ch.parked.Pop(); ok; m, ok = ch.parked.Pop() {
+		m.Release()
+	}
+	if ch.conn != nil {
+		c.background.Go(ch.disconnect)
+	}
+}
+
+// endMessages fails what has not arrived and what has no response.
+func (ch *Channel) endMessages(err error) {
+	c := ch.context
+	ch.session.End(
+		func(m *session.Out) {
+			o := m.Ref.(*outgoing)
+			if o.Kind != session.Request {
+				o.finish(err)
+			}
+			o.free()
+			o.drop()
+		},
+		func(m *session.Out) {
+			o := m.Ref.(*outgoing)
+			o.finish(err)
+			o.drop()
+		},
+		func(in *session.In) {
+			m := in.Ref.(*Msg)
+			if o := in.Request; o != nil {
+				o.Ref.(*outgoing).finish(err)
+				o.Ref.(*outgoing).drop()
+			}
+			if in.Complete() { // else READs may still write it
+				c.fetches.taken(m)
+				m.Release()
+			}
+		})
+}
+
+// disconnect closes the connection and frees what the channel had.
+func (ch *Channel) disconnect() {
+	ch.conn.Close() // a peer that does not respond is told no more
+	ch.context.exclusive(func() { ch.context.forget(ch) })
+}
