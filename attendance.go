@@ -24,6 +24,7 @@ const (
 // blocks would stop everything: if one takes longer than a lease, another goroutine stands
 // in, and for a while handlers get goroutines of their own.
 type attendance struct {
+	nobody   bool          // leads, ever: see Config.Background
 	place    chan struct{} // holds one while somebody leads
 	asleep   atomic.Bool   // the leader waits for the engine
 	leftAt   atomic.Int64  // when the last leader left
@@ -36,8 +37,12 @@ type attendance struct {
 	timer    *time.Timer
 }
 
-func (a *attendance) init() {
+func (a *attendance) init(background bool) {
 	a.place, a.stir = make(chan struct{}, 1), make(chan struct{}, 1)
+	if background {
+		a.nobody = true
+		a.place <- struct{}{}
+	}
 	a.wait, a.timer = minRest, time.NewTimer(time.Hour)
 }
 
@@ -75,6 +80,9 @@ func (a *attendance) exit(e verbs.Engine) {
 
 // attended says whether somebody polls or will soon.
 func (a *attendance) attended(now time.Duration) bool {
+	if a.nobody {
+		return false
+	}
 	if len(a.place) > 0 {
 		return !a.stuck(now)
 	}

@@ -17,6 +17,10 @@ type Config struct {
 	// SinglePath makes connections of standard queue pairs (RC) instead of
 	// multi-path ones.
 	SinglePath bool
+	// Background is for a program that polls the device itself, beside the context:
+	// goroutines that wait for messages leave the device to it, and hear of them
+	// some microseconds later.
+	Background bool
 	// SmallMessage is up to which length a message travels in one operation,
 	// default 4096 (X-RDMA §IV-C). A channel uses the smaller of both ends' values.
 	SmallMessage int

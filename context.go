@@ -73,7 +73,7 @@ func Open(cfg Config) (*Context, error) {
 		c.release()
 		return nil, fmt.Errorf("braid: %w", err)
 	}
-	c.attendance.init()
+	c.attendance.init(cfg.Background)
 	c.timer = time.AfterFunc(time.Hour, c.tick)
 	c.background.Go(c.standBy)
 	return c, nil

@@ -15,6 +15,8 @@ var (
 	ErrPeerClosed = cm.ErrPeerClosed
 	// ErrUnreachable: the peer has not responded.
 	ErrUnreachable = cm.ErrUnreachable
+	// ErrRefused: nobody listens at the peer's port.
+	ErrRefused = cm.ErrRefused
 	// ErrRejected: the peer refused the channel.
 	ErrRejected = cm.ErrRejected
 	// ErrPeer: the peer did what the protocol forbids. Its channel has ended.

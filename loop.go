@@ -73,6 +73,9 @@ func (c *Context) work() {
 			busy = busy || n > 0
 		}
 		c.pumpDirty()
+		if c.attendance.nobody {
+			busy = c.dispatchAll() || busy
+		}
 		if !busy {
 			break
 		}
@@ -197,6 +200,18 @@ func (c *Context) dispatch(m *Msg, inline bool) {
 		return
 	}
 	c.background.Go(m.handle)
+}
+
+// dispatchAll is what the owner does where nobody leads: else a message that it finds would
+// wait for a leader.
+func (c *Context) dispatchAll() bool {
+	m, some := c.requests.Pop()
+	for ok := some; ok; m, ok = c.requests.Pop() {
+		c.waiting.Add(-1)
+		m.channel.take(m)
+		c.background.Go(m.handle)
+	}
+	return some
 }
 
 // standBy does the work while nobody leads. It is no thread of the data path: it lets

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 )
 
 // A Route is a way to a peer: where to open the device that talks to it, and the
@@ -32,7 +32,7 @@ func Routes(ctx context.Context, address string) ([]Route, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "udp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", cm.ErrUnreachable, address, err)
+		return nil, fmt.Errorf("%w: %s: %w", braid.ErrUnreachable, address, err)
 	}
 	defer c.Close()
 	local := addrOf(c.LocalAddr())
@@ -46,7 +46,7 @@ func Routes(ctx context.Context, address string) ([]Route, error) {
 	}
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", cm.ErrUnreachable, address, err)
+		return nil, fmt.Errorf("%w: %s: %w", braid.ErrUnreachable, address, err)
 	}
 	return routesWithin(interfaces, addrOf(remote), remote.Port), nil
 }

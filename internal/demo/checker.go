@@ -25,15 +25,19 @@ type streamChecker struct {
 	verdict
 	credited uint64
 	wr       verbs.RecvWR
-	credit   verbs.SendWR
-	number   [creditSize]byte
+	grants   verbs.SendWR // writes the number to the requester's credit
+	number   [8]byte
 }
 
 // checkStream checks the stream until the requester asks for the verdict and
 // all chunks have come.
 func (r *responder) checkStream(ctx context.Context) error {
 	c := &streamChecker{responder: r}
-	c.credit = verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, Inline: c.number[:]}
+	// Synchronised, so that a credit never overtakes the next.
+	c.grants = verbs.SendWR{
+		Op: verbs.OpWrite, Flags: verbs.Signaled | verbs.Synchronise, Inline: c.number[:],
+		RemoteAddr: r.credit.Addr, RKey: r.credit.RKey,
+	}
 	for range streamReceives {
 		if err := r.qp.PostRecv(&c.wr); err != nil {
 			return err
@@ -68,7 +72,7 @@ func (r *responder) checkStream(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.Send(ctx, tellReady, c.verdict)
+	return r.Send(ctx, tellVerdict, c.verdict)
 }
 
 // step takes in some completions.
@@ -100,6 +104,6 @@ func (c *streamChecker) grant() error {
 		return nil
 	}
 	c.credited = c.Checked
-	binary.LittleEndian.PutUint64(c.number[:], c.Checked)
-	return c.qp.PostSend(&c.credit)
+	binary.NativeEndian.PutUint64(c.number[:], c.Checked)
+	return c.qp.PostSend(&c.grants)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/transport"
@@ -152,19 +152,16 @@ func TestResponderRefuses(t *testing.T) {
 		wish any
 		want error
 	}{
-		{"no wish", "GET /", control.ErrMalformed},
+		{"no wish", "GET /", control.ErrProtocol},
 		{"too much memory", wish{Paths: 4, Size: 1 << 40}, ErrConfig},
 		{"too many paths", wish{Paths: 100000, Size: 16 << 20}, ErrConfig},
 		{"less than nothing", wish{Paths: 4, Size: -65536}, ErrConfig},
 	}
 	for _, test := range tests {
 		stage, _, responded := newStage(t, Config{})
-		line := call(t, &stage, protocol)
-		if err := line.Send(t.Context(), askRegions, test.wish); err != nil {
-			t.Fatal(err)
-		}
-		var refused *control.PeerError
-		if err := line.Receive(t.Context(), tellRegions, new(offer)); !errors.As(err, &refused) {
+		line := call(t, &stage, test.wish)
+		var refused *braid.CallError
+		if err := line.Receive(t.Context(), tellOffer, new(offer)); !errors.As(err, &refused) {
 			t.Errorf("%s: error %v, want a refusal", test.name, err)
 		}
 		if err := <-responded; !errors.Is(err, test.want) {
@@ -173,22 +170,26 @@ func TestResponderRefuses(t *testing.T) {
 	}
 }
 
-// call opens a device on the stage and calls the responder.
-func call(t *testing.T, stage *Requester, p control.Protocol) *control.Line {
+// call opens a device on the stage and asks the responder for something.
+func call(t *testing.T, stage *Requester, wish any) *control.Line {
 	t.Helper()
 	device, err := stage.Open(4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	manager, err := cm.New(device, cm.Config{})
+	c, err := control.Open(device, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		manager.Close()
+		c.Close()
 		device.Close()
 	})
-	line, err := control.Dial(t.Context(), manager, stage.Address, p)
+	channel, err := control.Dial(t.Context(), c, stage.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := control.Ask(channel, protocol, wish)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,13 @@
 // comes back, and a check that nothing was lost on the way.
 //
 //	requester (Run)                              responder (Respond)
-//	connect through the connection manager <──> region, counter
+//	call, over a channel (internal/control) ───> region, counter
 //	one multi-path queue pair for the operations
-//	WRITE the region, ask for its digest ──────> digest, by SEND
+//	WRITE the region, ask for its digest ──────> digest
 //	READ it back and compare
-//	SEND messages ─────────────────────────────> digest of them, by SEND
+//	SEND messages ─────────────────────────────> digest of them
 //	FETCH_ADD and CMP_SWAP on the counter
-//	stream of WRITEs, each with its checksum ══> compares each, grants credit
+//	stream of WRITEs, each with its checksum ══> compares each, WRITEs credit
 //	   ... one path is cut ... restored ...
 //	digest of the whole region once more
 //	Report

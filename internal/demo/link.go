@@ -4,26 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
 
 // protocol is what the two ends speak.
-var protocol = control.Protocol{Tool: "demo", Version: 2}
+const protocol = "demo/3"
 
-// wish is what the requester asks for first.
+// wish is what the requester asks for.
 type wish struct {
-	Paths int `json:"paths"`
-	Size  int `json:"size"`
+	Paths  int              `json:"paths"`
+	Size   int              `json:"size"`
+	Credit region           `json:"credit"` // where the responder grants it
+	End    verbs.ConnParams `json:"end"`    // of the queue pair
 }
 
-// offer is the responder's reply: its memory.
+// offer is the responder's reply: its memory and its end of the connection.
 type offer struct {
-	Data    region `json:"data"`
-	Counter region `json:"counter"`
+	Data    region           `json:"data"`
+	Counter region           `json:"counter"`
+	End     verbs.ConnParams `json:"end"`
 }
 
 // region is memory as the other end's operations name it.
@@ -34,16 +38,16 @@ type region struct {
 
 func regionOf(m *verbs.MR) region { return region{Addr: m.Addr(), RKey: m.RKey()} }
 
-// What the requester asks for, and the responder's reply to each.
+// What the requester asks for, and what the responder tells it.
 const (
-	askRegions  = "regions"  // a wish
-	tellRegions = "offer"    // the offer: now ask for a queue pair
-	askDigest   = "digest"   // by SEND: the digest of the data region
-	askMessages = "messages" // take that many messages; then by SEND: their digest
+	tellOffer   = "offer"    // connect your queue pair
+	askDigest   = "digest"   // of the data region
+	askMessages = "messages" // take messages, and tell their digest
 	askStream   = "stream"   // begin to check the stream
 	askVerdict  = "verdict"  // the stream had so many chunks: what is your verdict?
 	tellReady   = "ready"    // go ahead
-	tellEnd     = "end"      // all that I sent has arrived: you may leave
+	tellDigest  = "sum"
+	tellVerdict = "found"
 )
 
 // verdict is what the responder found in the stream.
@@ -57,8 +61,8 @@ type verdict struct {
 type link struct {
 	pd   *verbs.PD
 	cq   *verbs.CQ
-	conn *cm.Conn
 	qp   *verbs.QP
+	peer netip.Addr
 	*control.Line
 	// yields says that others can run only where this end lets them: the process
 	// has one processor. With more of them it would only move between threads.
@@ -67,40 +71,37 @@ type link struct {
 	completions [maxDepth]verbs.Completion
 }
 
-// newLink makes a link whose queue pair is not yet connected.
-func newLink(d *verbs.Device, line *control.Line) (*link, error) {
-	l := &link{Line: line, yields: runtime.GOMAXPROCS(0) == 1}
+// newLink makes a link to the peer of a channel whose queue pair is not yet connected.
+func newLink(d *verbs.Device, channel *braid.Channel, o verbs.QPOptions) (*link, error) {
+	l := &link{peer: channel.RemoteAddr().Addr(), yields: runtime.GOMAXPROCS(0) == 1}
 	var err error
 	if l.pd, err = d.CreatePD(); err != nil {
 		return nil, err
 	}
-	l.cq, err = d.CreateCQ(2 * queueDepth)
+	if l.cq, err = d.CreateCQ(2 * queueDepth); err != nil {
+		return nil, err
+	}
+	o.SendCQ, o.RecvCQ = l.cq, l.cq
+	l.qp, err = l.pd.CreateQP(o)
 	return l, err
 }
 
-// join connects the queue pair, with Line.Connect or Line.Admit. The receives
-// that the peer may need at once are posted by prepare, which may be nil.
-func (l *link) join(
-	ctx context.Context, next func(context.Context, cm.Options) (*cm.Conn, error), o verbs.QPOptions, prepare func(*verbs.QP) error,
-) (err error) {
-	o.SendCQ, o.RecvCQ = l.cq, l.cq
-	l.conn, err = next(ctx, cm.Options{PD: l.pd, QP: o, Prepare: prepare})
-	if err != nil {
+// connect connects the queue pair to the peer's, which is where the peer is.
+func (l *link) connect(end verbs.ConnParams, paths int) error {
+	end.Addr = l.peer
+	if err := l.qp.Connect(end); err != nil {
 		return err
 	}
-	l.qp = l.conn.QP()
-	if got := l.qp.Query().Attr.Paths; got != o.Conn.Paths {
-		return fmt.Errorf("%w: the connection has %d paths, not %d", ErrConfig, got, o.Conn.Paths)
+	if got := l.qp.Query().Attr.Paths; got != paths {
+		return fmt.Errorf("%w: the connection has %d paths, not %d", ErrConfig, got, paths)
 	}
 	return nil
 }
 
-// close ends the connection, and then the conversation about it.
+// close ends the operations, so that a trace has their last state, and the conversation.
 func (l *link) close() {
-	if l.conn != nil {
-		_ = l.conn.Close()
-	}
-	_ = l.Line.Close()
+	_ = l.qp.Modify(verbs.Err, nil) // one that has failed is there already
+	l.Line.Close()
 }
 
 // spinsPerCheck is how often an empty poll is repeated before the thread looks

@@ -51,8 +51,8 @@ func (r *requester) showSend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs, err := r.awaitDigest(ctx)
-	if err != nil {
+	var theirs []byte
+	if err := r.Receive(ctx, tellDigest, &theirs); err != nil {
 		return err
 	}
 	r.checked(OperationDone{Op: "send", Count: messageCount, Bytes: uint64(len(sent)), Verified: bytes.Equal(digestOf(sent), theirs)},
@@ -128,11 +128,11 @@ func (r *requester) pipeline(ctx context.Context, count uint64, request func(i u
 			}
 			posted++
 		}
-		n, err := r.collect(ctx)
+		done, err := r.poll(ctx)
 		if err != nil {
 			return err
 		}
-		completed += n
+		completed += uint64(len(done))
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (r *requester) sameDigest(ctx context.Context) (bool, error) {
 	if err := r.Send(ctx, askDigest, nil); err != nil {
 		return false, err
 	}
-	theirs, err := r.awaitDigest(ctx)
-	if err != nil {
+	var theirs []byte
+	if err := r.Receive(ctx, tellDigest, &theirs); err != nil {
 		return false, err
 	}
 	return bytes.Equal(digestOf(r.source.Bytes()), theirs), nil

@@ -3,7 +3,7 @@ package demo
 import (
 	"context"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -28,8 +28,7 @@ type requester struct {
 	data, counter region    // the responder's
 	source        *verbs.MR // what is written
 	back          *verbs.MR // what is read back
-	mail          *verbs.MR // room for digests and credits
-	letters       [][]byte  // those that came and were not yet read
+	credit        *verbs.MR // how much of the stream the responder has checked
 	result        *verbs.MR // results of atomics
 }
 
@@ -45,18 +44,17 @@ func (r Requester) Run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	defer device.Close()
-	manager, err := cm.New(device, cm.Config{})
+	c, err := control.Open(device, 1)
 	if err != nil {
 		return nil, err
 	}
-	defer manager.Close()
-	line, err := control.Dial(ctx, manager, r.Address, protocol)
+	defer c.Close()
+	channel, err := control.Dial(ctx, c, r.Address)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newRequester(device, line, r.Config)
+	d, err := newRequester(device, channel, r.Config)
 	if err != nil {
-		line.Close()
 		return nil, err
 	}
 	defer d.close()
@@ -69,8 +67,13 @@ func (r Requester) Run(ctx context.Context) (*Report, error) {
 	return d.report, nil
 }
 
-func newRequester(d *verbs.Device, line *control.Line, c Config) (*requester, error) {
-	l, err := newLink(d, line)
+// newRequester makes what the requester needs and calls the responder.
+func newRequester(d *verbs.Device, channel *braid.Channel, c Config) (*requester, error) {
+	options, err := c.queuePairOptions()
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLink(d, channel, options)
 	if err != nil {
 		return nil, err
 	}
@@ -78,30 +81,29 @@ func newRequester(d *verbs.Device, line *control.Line, c Config) (*requester, er
 	for _, m := range []struct {
 		region **verbs.MR
 		size   int
-	}{{&r.source, c.Size}, {&r.back, c.Size}, {&r.mail, mailSlots * mailSlotSize}, {&r.result, 8}} {
-		if *m.region, err = l.pd.AllocMemory(m.size, verbs.LocalWrite); err != nil {
+		rights verbs.Access
+	}{{&r.source, c.Size, 0}, {&r.back, c.Size, 0}, {&r.credit, 8, verbs.RemoteWrite}, {&r.result, 8, 0}} {
+		if *m.region, err = l.pd.AllocMemory(m.size, verbs.LocalWrite|m.rights); err != nil {
 			return nil, err
 		}
 	}
 	fillRandom(r.source.Bytes())
-	return r, nil
+	end, err := r.qp.ParamsFor(r.peer)
+	if err != nil {
+		return nil, err
+	}
+	r.Line, err = control.Ask(channel, protocol, wish{Paths: c.Paths, Size: c.Size, Credit: regionOf(r.credit), End: end})
+	return r, err
 }
 
-// greet agrees with the responder on what to show, and connects.
+// greet hears what the responder offers, and connects.
 func (r *requester) greet(ctx context.Context) error {
-	if err := r.Send(ctx, askRegions, wish{Paths: r.config.Paths, Size: r.config.Size}); err != nil {
-		return err
-	}
 	var theirs offer
-	if err := r.Receive(ctx, tellRegions, &theirs); err != nil {
+	if err := r.Receive(ctx, tellOffer, &theirs); err != nil {
 		return err
 	}
 	r.data, r.counter = theirs.Data, theirs.Counter
-	options, err := r.config.queuePairOptions()
-	if err != nil {
-		return err
-	}
-	if err := r.join(ctx, r.Connect, options, r.postAllMail); err != nil {
+	if err := r.connect(theirs.End, r.config.Paths); err != nil {
 		return err
 	}
 	r.report.MTU = r.qp.Query().Attr.MTU
@@ -111,19 +113,19 @@ func (r *requester) greet(ctx context.Context) error {
 
 // perform runs all phases.
 func (r *requester) perform(ctx context.Context) error {
-	ctx, cancel := r.Watch(ctx)
+	watched, cancel := r.Watch(ctx)
 	defer cancel()
 	for _, phase := range []func(context.Context) error{
 		r.greet, r.showWrite, r.showRead, r.showSend, r.showAtomics, r.showStream,
 	} {
-		if err := phase(ctx); err != nil {
+		if err := phase(watched); err != nil {
 			return err
 		}
 	}
 	stats := r.qp.Stats()
 	r.report.Retransmits, r.report.Spurious = stats.Retransmitted, stats.Spurious
 	r.report.Verified = len(r.report.Failures) == 0
-	return r.Receive(ctx, tellEnd, new(any))
+	return r.Result(ctx, new(any))
 }
 
 // checked records an operation and tells of it.

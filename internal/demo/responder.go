@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -14,52 +14,58 @@ const messageCount = 64
 
 // Responder waits for a requester.
 type Responder struct {
-	device *verbs.Device
-	calls  *control.Listener
+	device   *verbs.Device
+	context  *braid.Context
+	listener *braid.Listener
 }
 
 // NewResponder makes a device with a number of paths wait for a requester.
-func NewResponder(paths int, open Opener) (*Responder, error) {
-	device, err := open(paths)
-	if err != nil {
+func NewResponder(paths int, open Opener) (r *Responder, err error) {
+	r = new(Responder)
+	if r.device, err = open(paths); err != nil {
 		return nil, err
 	}
-	calls, err := control.Listen(protocol, 0, device)
-	if err != nil {
-		device.Close()
+	if r.context, err = control.Open(r.device, maxCalls); err != nil {
+		r.device.Close()
 		return nil, err
 	}
-	return &Responder{device: device, calls: calls}, nil
+	if r.listener, err = r.context.Listen(0); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
+// maxCalls bounds the connections of those who may want to be the requester.
+const maxCalls = 16
+
 // Address is where the requester finds it, as host:port.
-func (r *Responder) Address() string { return r.calls.Addrs()[0].String() }
+func (r *Responder) Address() string { return r.listener.Addr().String() }
 
 // Close ends the responder and its device.
 func (r *Responder) Close() error {
-	r.calls.Close()
+	r.context.Close()
 	return r.device.Close()
 }
 
 // Respond waits for one requester and serves it to the end.
 func (r *Responder) Respond(ctx context.Context) error {
-	call, err := r.calls.Next(ctx)
+	channel, err := r.listener.Accept(ctx)
 	if err != nil {
 		return err
 	}
-	line, err := call.Accept(ctx)
+	var asked wish
+	line, err := control.Accept(ctx, channel, protocol, &asked)
 	if err != nil {
 		return err
 	}
-	served, err := newResponder(ctx, r.device, line)
-	if err != nil {
-		err = line.Fail(err)
-		line.Close()
-		return err
+	defer line.Close()
+	served, err := newResponder(r.device, channel, line, &asked)
+	if err == nil {
+		err = served.serve(ctx, asked.End)
 	}
-	defer served.close()
-	if err := served.serve(ctx); err != nil && !errors.Is(err, cm.ErrPeerClosed) {
-		return served.Fail(err)
+	if err != nil && !errors.Is(err, braid.ErrPeerClosed) {
+		return line.Fail(err)
 	}
 	return nil
 }
@@ -68,38 +74,34 @@ func (r *Responder) Respond(ctx context.Context) error {
 type responder struct {
 	*link
 	paths   int
+	credit  region    // the requester's
 	data    *verbs.MR // written and read by the requester
 	counter *verbs.MR // for atomics
 	inbox   *verbs.MR // for messages
-	outbox  *verbs.MR // for digests
 }
 
 // newResponder makes what the requester wishes.
-func newResponder(ctx context.Context, d *verbs.Device, line *control.Line) (*responder, error) {
-	var asked wish
-	if err := line.Receive(ctx, askRegions, &asked); err != nil {
-		return nil, err
-	}
+func newResponder(d *verbs.Device, channel *braid.Channel, line *control.Line, asked *wish) (*responder, error) {
 	c := Config{Paths: asked.Paths, Size: asked.Size}.WithDefaults()
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	l, err := newLink(d, line)
+	l, err := newLink(d, channel, queuePairOptions(c.Paths))
 	if err != nil {
 		return nil, err
 	}
-	r := &responder{link: l, paths: c.Paths}
+	l.Line = line
+	r := &responder{link: l, paths: c.Paths, credit: asked.Credit}
 	for _, m := range []struct {
 		region **verbs.MR
 		size   int
 		rights verbs.Access
 	}{
-		{&r.data, c.Size, verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead},
-		{&r.counter, 8, verbs.LocalWrite | verbs.RemoteAtomic | verbs.RemoteRead},
-		{&r.inbox, messageCount * chunkSize, verbs.LocalWrite},
-		{&r.outbox, digestSize, 0},
+		{&r.data, c.Size, verbs.RemoteWrite | verbs.RemoteRead},
+		{&r.counter, 8, verbs.RemoteAtomic | verbs.RemoteRead},
+		{&r.inbox, messageCount * chunkSize, 0},
 	} {
-		if *m.region, err = l.pd.AllocMemory(m.size, m.rights); err != nil {
+		if *m.region, err = l.pd.AllocMemory(m.size, verbs.LocalWrite|m.rights); err != nil {
 			return nil, err
 		}
 	}
@@ -108,21 +110,25 @@ func newResponder(ctx context.Context, d *verbs.Device, line *control.Line) (*re
 
 // serve does what the requester asks for, in the order of the
 // demonstration.
-func (r *responder) serve(ctx context.Context) error {
-	if err := r.Send(ctx, tellRegions, offer{Data: regionOf(r.data), Counter: regionOf(r.counter)}); err != nil {
+func (r *responder) serve(ctx context.Context, requester verbs.ConnParams) error {
+	if err := r.connect(requester, r.paths); err != nil {
 		return err
 	}
-	if err := r.join(ctx, r.Admit, queuePairOptions(r.paths), nil); err != nil {
+	end, err := r.qp.ParamsFor(r.peer)
+	if err != nil {
+		return err
+	}
+	if err := r.Send(ctx, tellOffer, offer{Data: regionOf(r.data), Counter: regionOf(r.counter), End: end}); err != nil {
 		return err
 	}
 	for _, step := range []struct {
 		ask string
 		do  func(context.Context) error
 	}{
-		{askDigest, r.sendDigest},
+		{askDigest, r.tellDataDigest},
 		{askMessages, r.takeMessages},
 		{askStream, r.checkStream},
-		{askDigest, r.sendDigest},
+		{askDigest, r.tellDataDigest},
 	} {
 		if err := r.Receive(ctx, step.ask, new(any)); err != nil {
 			return err
@@ -131,20 +137,17 @@ func (r *responder) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.Send(ctx, tellEnd, nil); err != nil {
-		return err
-	}
-	// The requester leaves first; its disconnect request is the end of the conversation.
-	return r.Receive(ctx, "nothing", new(any))
+	return r.End(ctx, nil)
 }
 
-// sendDigest replies with the digest of the data region.
-func (r *responder) sendDigest(ctx context.Context) error {
-	sum, err := digest(r.data)
+func (r *responder) tellDataDigest(ctx context.Context) error { return r.tellDigestOf(ctx, r.data) }
+
+func (r *responder) tellDigestOf(ctx context.Context, m *verbs.MR) error {
+	sum, err := digest(m)
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, sum)
+	return r.Send(ctx, tellDigest, sum)
 }
 
 // takeMessages receives the messages of the SEND phase and replies with the
@@ -166,35 +169,5 @@ func (r *responder) takeMessages(ctx context.Context) error {
 		}
 		received += len(completions)
 	}
-	sum, err := digest(r.inbox)
-	if err != nil {
-		return err
-	}
-	return r.send(ctx, sum)
-}
-
-// digestID tells the completion of a digest from that of a credit.
-const digestID = 1
-
-// send sends a few bytes to the requester and waits until it has them.
-func (r *responder) send(ctx context.Context, b []byte) error {
-	copy(r.outbox.Bytes(), b)
-	err := r.qp.PostSend(&verbs.SendWR{
-		ID: digestID, Op: verbs.OpSend, Flags: verbs.Signaled,
-		SGEs: []verbs.SGE{r.outbox.SGE(0, len(b))},
-	})
-	if err != nil {
-		return err
-	}
-	for {
-		completions, err := r.wait(ctx)
-		if err != nil {
-			return err
-		}
-		for i := range completions {
-			if completions[i].WRID == digestID && !isReceive(&completions[i]) {
-				return nil
-			}
-		}
-	}
+	return r.tellDigestOf(ctx, r.inbox)
 }

@@ -55,15 +55,17 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.post(); err != nil {
 			return err
 		}
-		completed, err := s.collect(ctx)
+		done, err := s.poll(ctx)
 		if err != nil {
 			return err
 		}
-		if completed > 0 {
-			s.completed += completed
+		if len(done) > 0 {
+			s.completed += uint64(len(done))
 			s.stalls.completed(time.Now())
 		}
-		s.credited = max(s.credited, s.latestCredit())
+		if s.credited, err = s.credit.LoadUint64(0); err != nil {
+			return err
+		}
 	}
 }
 
@@ -92,7 +94,7 @@ func (s *stream) verify(ctx context.Context) error {
 		return err
 	}
 	var v verdict
-	if err := s.Receive(ctx, tellReady, &v); err != nil {
+	if err := s.Receive(ctx, tellVerdict, &v); err != nil {
 		return err
 	}
 	same, err := s.sameDigest(ctx)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -24,7 +24,7 @@ type Client struct {
 	routes  routes // nil: those of this machine
 	device  *verbs.Device
 	target  string // of the server, as the device calls it
-	manager *cm.Manager
+	context *braid.Context
 }
 
 // routes finds the ways to an address, best first.
@@ -32,8 +32,8 @@ type routes func(ctx context.Context, address string) ([]control.Route, error)
 
 // Close closes the device.
 func (c *Client) Close() error {
-	if c.manager != nil {
-		c.manager.Close()
+	if c.context != nil {
+		c.context.Close()
 	}
 	if c.device == nil {
 		return nil
@@ -54,15 +54,14 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := control.Dial(ctx, c.manager, c.target, protocol)
+	defer e.close()
+	server, err := c.call(ctx, e)
 	if err != nil {
-		e.close()
-		return nil, c.explainDetour(explainDial(err))
+		return nil, err
 	}
-	server := &connection{endpoint: e, Line: line}
-	defer server.close()
+	defer server.Close()
 	var result *Result
-	if err = server.ask(ctx); err == nil {
+	if err = server.join(ctx); err == nil {
 		result, err = server.measure(ctx, c.Progress)
 	}
 	if err != nil && !errors.Is(err, ErrNotVerified) {
@@ -72,18 +71,18 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 }
 
 // start opens the device, at an address from which the server can be reached,
-// and its connection manager.
+// and a context on it.
 func (c *Client) start(ctx context.Context) error {
 	if c.device == nil {
 		if err := c.openDevice(ctx); err != nil {
 			return err
 		}
 	}
-	if c.manager != nil {
+	if c.context != nil {
 		return nil
 	}
 	var err error
-	c.manager, err = cm.New(c.device, cm.Config{})
+	c.context, err = control.Open(c.device, 1)
 	return err
 }
 
@@ -118,19 +117,30 @@ func (c *Client) explainDetour(err error) error {
 	return fmt.Errorf("%w; %s is on this machine, where no second IPv6 address is free for the client: it called %s", err, c.Address, c.target)
 }
 
-// ask tells the server of the test and connects the queue pairs for it.
-func (c *connection) ask(ctx context.Context) error {
-	if err := c.Send(ctx, msgTest, test{Spec: c.spec, Shared: regionOf(c.shared)}); err != nil {
+// call calls the server and tells it of the test.
+func (c *Client) call(ctx context.Context, e *endpoint) (*connection, error) {
+	channel, err := control.Dial(ctx, c.context, c.target)
+	if err != nil {
+		return nil, c.explainDetour(explainDial(err))
+	}
+	server := &connection{endpoint: e, address: channel.RemoteAddr().Addr()}
+	side, err := server.side()
+	if err == nil {
+		server.Line, err = control.Ask(channel, protocol, test{Spec: e.spec, Side: side})
+	}
+	if err != nil {
+		channel.Close()
+	}
+	return server, err
+}
+
+// join connects the queue pairs to those that the server has made for them.
+func (c *connection) join(ctx context.Context) error {
+	var server offer
+	if err := c.Receive(ctx, msgOffer, &server); err != nil {
 		return err
 	}
-	var peer region
-	if err := c.Receive(ctx, msgOffer, &peer); err != nil {
-		return err
-	}
-	if err := c.setPeer(peer); err != nil {
-		return err
-	}
-	return c.join(ctx, c.Connect)
+	return c.connect(&server)
 }
 
 // measure runs the client's side of the test and compares notes with the server.
@@ -146,7 +156,8 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 		return nil, err
 	}
 	var peer done
-	if err := c.receiveWhile(ctx, msgDone, &peer, c.serve); err != nil {
+	err = whilePassive(ctx, func(ctx context.Context) error { return c.Result(ctx, &peer) }, c.serve)
+	if err != nil {
 		return nil, err
 	}
 	here := c.counters()
@@ -162,7 +173,7 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 	}
 	// The server leaves when it has received msgBye, and its disconnect request may
 	// overtake the acknowledgement.
-	if err := c.Send(ctx, msgBye, result); err != nil && !errors.Is(err, cm.ErrPeerClosed) {
+	if err := c.Send(ctx, msgBye, result); err != nil && !errors.Is(err, braid.ErrPeerClosed) {
 		return nil, err
 	}
 	if c.spec.Verify && !*result.Verified {

@@ -2,21 +2,19 @@
 // vocabulary of perftest: write, read, send and atomic; bandwidth and latency.
 //
 //	client                                      server
-//	                                            Listen, Serve: one line per client
-//	Client.Run(spec) ── spec, memory ────────>  endpoint of the same shape
-//	                 <── memory ──────────────
-//	  Connect ── each queue pair ────────────>  Admit
+//	                                            Listen, Serve: one session per client
+//	Client.Run(spec) ── call: spec, memory, queue pairs ──> endpoint of the same shape
+//	                 <── offer: memory, queue pairs
 //	  go ────────────────────────────────────>
 //	  drive | rounds  ═══ RDMA operations ═══>  serve | echo (drive, if both send)
 //	  done ──────────────────────────────────>
-//	                 <── done, counters, verdict
+//	                 <── response: done, counters, verdict
 //	  Result ── bye ─────────────────────────>  Result
 //
 // The client decides everything; the server serves whatever is asked, for any
 // number of clients. Package control carries what the two ends say to each
-// other, over a queue pair of its own, and connects the queue pairs of the test
-// through the connection manager. The package is handed a function that opens a
-// device, and knows no engine.
+// other, over a channel, and with it the parameters of the queue pairs of the
+// test. The package is handed a function that opens a device, and knows no engine.
 //
 // An address has one queue pair 1, so a server holds the addresses at which it
 // serves, and a client on the same machine takes another.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 
-	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -31,10 +29,9 @@ type endpoint struct {
 	pd      *verbs.PD
 	cq      *verbs.CQ
 	qps     []*verbs.QP
-	conns   []*cm.Conn // of the queue pairs, where the connection manager made them
-	local   *verbs.MR  // what this end's operations send from, or read into
-	shared  *verbs.MR  // what the peer's operations write, read or send into
-	peer    region     // the peer's shared memory
+	local   *verbs.MR // what this end's operations send from, or read into
+	shared  *verbs.MR // what the peer's operations write, read or send into
+	peer    region    // the peer's shared memory
 	receive []receiver
 
 	// peers, where there are any, are the memory that the peer has for each
@@ -61,19 +58,13 @@ func regionOf(m *verbs.MR) region {
 	return region{Addr: m.Addr(), RKey: m.RKey(), Length: uint64(m.Len())}
 }
 
-// newEndpoint makes everything that a test needs on a device, but the queue
-// pairs, which come with their connections.
+// newEndpoint makes everything that a test needs on a device; its queue pairs are
+// not yet connected.
 func newEndpoint(d *verbs.Device, spec Spec, seed uint64) (*endpoint, error) {
-	e := &endpoint{spec: spec, layout: newLayout(&spec)}
-	if err := e.create(d, seed); err != nil {
-		e.close()
-		return nil, err
-	}
-	return e, nil
+	return newEndpointWith(d, spec, seed, newLayout(&spec))
 }
 
-// newEndpointWith makes an endpoint with another layout than braid's own, and
-// with queue pairs that are not yet connected.
+// newEndpointWith makes an endpoint with another layout than braid's own.
 func newEndpointWith(d *verbs.Device, spec Spec, seed uint64, l layout) (*endpoint, error) {
 	e := &endpoint{spec: spec, layout: l}
 	err := e.create(d, seed)
@@ -107,26 +98,18 @@ func (e *endpoint) create(d *verbs.Device, seed uint64) (err error) {
 	return e.allocate(seed)
 }
 
-// createQueuePair makes the next queue pair, ready to be connected.
+// createQueuePair makes the next queue pair, ready to be connected and to be sent to.
 func (e *endpoint) createQueuePair() error {
 	qp, err := e.pd.CreateQP(e.options)
 	if err != nil {
 		return fmt.Errorf("queue pair %d: %w", len(e.qps), err)
 	}
-	if e.spec.receives() {
-		if err := qp.Prepare(); err != nil {
-			return err
-		}
-	}
-	return e.adopt(qp)
-}
-
-// adopt takes a queue pair as the next of the endpoint's, and prepares it to be
-// sent to.
-func (e *endpoint) adopt(qp *verbs.QP) error {
 	e.qps = append(e.qps, qp)
 	if !e.spec.receives() {
 		return nil
+	}
+	if err := qp.Prepare(); err != nil {
+		return err
 	}
 	i := len(e.receive)
 	e.receive = append(e.receive, newReceiver(e, i))
@@ -192,14 +175,12 @@ func firstError(completions []verbs.Completion) error {
 	return nil
 }
 
-// close ends the connections and frees everything the endpoint made. A peer
-// that is gone is waited for once, not once for each connection.
+// close frees everything the endpoint made; the queue pairs go with their queue. Before
+// that they come to their last state, for those who trace them.
 func (e *endpoint) close() {
-	var closing sync.WaitGroup
-	for _, c := range e.conns {
-		closing.Go(func() { c.Close() })
+	for _, qp := range e.qps {
+		_ = qp.Modify(verbs.Err, nil) // one that has failed is there already
 	}
-	closing.Wait()
 	if e.cq != nil {
 		_ = e.cq.Close()
 	}

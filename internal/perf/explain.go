@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -22,7 +22,7 @@ func explain(err error) error {
 // explainDial adds to an error of a connection attempt what the user can do
 // about it.
 func explainDial(err error) error {
-	if errors.Is(err, cm.ErrUnreachable) || errors.Is(err, cm.ErrRefused) {
+	if errors.Is(err, braid.ErrUnreachable) || errors.Is(err, braid.ErrRefused) {
 		return fmt.Errorf("%w (is `braid perf serve` running there?)", err)
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -182,50 +181,10 @@ func withinIdle(ctx context.Context, allowed time.Duration) (context.Context, co
 	return context.WithTimeoutCause(ctx, allowed, fmt.Errorf("%w: no next step within %v", ErrIdle, allowed))
 }
 
-// causeOf is the error of a step, or ErrIdle or ErrBusy if that is why the step
-// ended.
+// causeOf is the error of a step, or ErrIdle if that is why the step ended.
 func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, ErrIdle) || errors.Is(cause, ErrBusy)) {
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrIdle) {
 		return cause
 	}
 	return err
-}
-
-const (
-	// maxHandshakes bounds the clients that have called and were not heard of since.
-	// Each costs half a megabyte for its conversation.
-	maxHandshakes = 64
-	// handshakeTime is how long one may take: our own clients give up after as long.
-	handshakeTime = 5 * time.Second
-)
-
-// handshakes are those that have not come to their end, the oldest first. When there
-// are too many the oldest is given up, since a client that is there needs one round
-// trip, and those that never complete theirs must not keep it out.
-type handshakes struct {
-	mu      sync.Mutex
-	running []*handshake
-}
-
-type handshake struct{ cancel context.CancelCauseFunc }
-
-// begin is a context for a handshake, and the function to be called at its end.
-func (h *handshakes) begin(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	ctx, stop := withinIdle(ctx, handshakeTime)
-	one := &handshake{cancel}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.running) == maxHandshakes {
-		h.running[0].cancel(fmt.Errorf("%w: %d handshakes began since", ErrBusy, maxHandshakes))
-		h.running = slices.Delete(h.running, 0, 1)
-	}
-	h.running = append(h.running, one)
-	return ctx, func() {
-		stop()
-		cancel(context.Canceled)
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.running = slices.DeleteFunc(h.running, func(r *handshake) bool { return r == one })
-	}
 }

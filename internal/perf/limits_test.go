@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
@@ -97,50 +98,45 @@ func TestWatchIdle(t *testing.T) {
 	})
 }
 
-// call opens a conversation with the server, from an address of its own, and says
-// nothing.
-func (b *bench) call() (*control.Line, *verbs.Device, error) {
+// another is a client at an address of its own, with its device open.
+func (b *bench) another() *Client {
 	b.t.Helper()
-	d := b.network.Open()
-	b.t.Cleanup(func() { d.Close() })
-	m, err := cm.New(d, cm.Config{})
+	c := &Client{Address: b.client.Address, Open: b.client.Open, routes: virtual}
+	b.t.Cleanup(func() { c.Close() })
+	if err := c.start(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
+// call asks the server for a test, from an address of its own.
+func (b *bench) call() *connection {
+	b.t.Helper()
+	c := b.another()
+	e, err := newEndpoint(c.device, Spec{Op: Write, Metric: Bandwidth}.WithDefaults(), 1)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { m.Close() })
-	line, err := control.Dial(b.t.Context(), m, b.client.Address, protocol)
-	if err == nil {
-		b.t.Cleanup(func() { line.Close() })
+	b.t.Cleanup(e.close)
+	server, err := c.call(b.t.Context(), e)
+	if err != nil {
+		b.t.Fatal(err)
 	}
-	return line, d, err
+	b.t.Cleanup(server.Close)
+	return server
 }
 
-// wantIdle waits for the server to end a conversation.
-func wantIdle(t *testing.T, line *control.Line) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var peer *control.PeerError
-	if err := line.Receive(ctx, msgDone, new(any)); !errors.As(err, &peer) || !strings.Contains(peer.Text, ErrIdle.Error()) {
-		t.Errorf("%v, want that the server says %q", err, ErrIdle)
-	}
-}
-
-// Of five clients one is too many: it is rejected, or told so once it is connected.
+// Of five clients one is too many, and is told so.
 func TestServerIsBusy(t *testing.T) {
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4} })
 	refused := make(chan error, 5)
 	for range cap(refused) {
-		line, _, err := b.call()
-		if err != nil {
-			refused <- err
-			continue
-		}
-		go func() { refused <- line.Receive(t.Context(), msgOffer, new(any)) }()
+		server := b.call()
+		go func() { refused <- server.Result(t.Context(), new(any)) }()
 	}
 	err := <-refused
-	var peer *control.PeerError
-	if !errors.Is(err, cm.ErrRejected) && !errors.As(err, &peer) || !strings.Contains(err.Error(), "busy") {
+	var peer *braid.CallError
+	if !errors.As(err, &peer) || !strings.Contains(err.Error(), "busy") {
 		t.Errorf("%v, want a refusal that says busy", err)
 	}
 	select {
@@ -169,7 +165,7 @@ func (b *bench) halfOpen() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	accepted, ended := make(chan struct{}), make(chan struct{})
-	hello := append([]byte(protocol.Tool+"\x00\x00\x00\x00"), protocol.Version, 't', 0, 0, 0, 0, 0, 0, 0, 0)
+	hello := []byte("brd\x01\x00\x00\x10\x00\x00\x10\x00\x00\x00\x04") // that of a channel
 	go func() {
 		defer close(ended)
 		_, _ = m.Dial(ctx, b.client.Address, cm.Options{
@@ -198,33 +194,11 @@ func (b *bench) halfOpen() {
 // that do, however many they are.
 func TestHalfOpenClientsTakeNoSession(t *testing.T) {
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4} })
-	for range maxHandshakes + 3 {
+	for range 70 {
 		b.halfOpen()
 	}
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
 		t.Errorf("beside half-open clients: %v", err)
-	}
-}
-
-func TestOldestHandshakeIsGivenUp(t *testing.T) {
-	var h handshakes
-	var running []context.Context
-	for range maxHandshakes {
-		ctx, end := h.begin(t.Context())
-		defer end()
-		running = append(running, ctx)
-	}
-	_, end := h.begin(t.Context())
-	if err := causeOf(running[0], running[0].Err()); !errors.Is(err, ErrBusy) {
-		t.Errorf("the oldest ended with %v, want ErrBusy", err)
-	}
-	end() // leaves room for one
-	_, end = h.begin(t.Context())
-	defer end()
-	for i, ctx := range running[1:] {
-		if ctx.Err() != nil {
-			t.Errorf("handshake %d ended with %v", i+1, context.Cause(ctx))
-		}
 	}
 }
 
@@ -247,53 +221,58 @@ const testIdle = 5 * time.Second
 func TestIdleClientsDoNotKeepOthersOut(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Sessions: 4, Idle: testIdle} })
-	var lines []*control.Line
+	var channels []*braid.Channel
 	for range 4 {
-		line, _, err := b.call()
+		channel, err := control.Dial(t.Context(), b.another().context, b.client.Address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, line)
+		channels = append(channels, channel)
 	}
-	for _, line := range lines {
-		wantIdle(t, line)
+	for _, channel := range channels {
+		<-channel.Done()
+		if err := channel.Err(); !errors.Is(err, braid.ErrPeerClosed) {
+			t.Errorf("%v, want braid.ErrPeerClosed", err)
+		}
 	}
-	for range lines {
+	for range channels {
 		<-b.finish // a client hears of its end before the server is done with it
+	}
+	for _, err := range b.outcomes {
+		if !errors.Is(err, ErrIdle) {
+			t.Errorf("%v, want ErrIdle", err)
+		}
 	}
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Iterations: 10}); err != nil {
 		t.Errorf("after idle clients were ended: %v", err)
 	}
 }
 
-// A client may also fall silent when its test has begun.
+// A client may also fall silent when it has called, and when its test has begun. It is told
+// why it is left.
 func TestClientThatStopsInItsTest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Idle: testIdle} })
-	line, device, err := b.call()
-	if err != nil {
+	called, begun := b.call(), b.call()
+	if err := begun.join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newEndpoint(device, Spec{Op: Write, Metric: Bandwidth}.WithDefaults(), 1)
-	if err != nil {
+	if err := begun.Send(t.Context(), msgGo, nil); err != nil {
 		t.Fatal(err)
 	}
-	defer e.close()
-	c := &connection{endpoint: e, Line: line}
-	if err := c.ask(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, server := range []*connection{called, begun} {
+		var peer *braid.CallError
+		if err := server.Result(t.Context(), new(any)); !errors.As(err, &peer) || !strings.Contains(peer.Reason, ErrIdle.Error()) {
+			t.Errorf("%v, want that the server says %q", err, ErrIdle)
+		}
 	}
-	if err := c.Send(t.Context(), msgGo, nil); err != nil {
-		t.Fatal(err)
-	}
-	wantIdle(t, line)
 }
 
 func TestMemoryOfAClientIsBounded(t *testing.T) {
 	b := newBench(t, func(b *bench) { b.server.Limits = Limits{Memory: 64 << 20} })
 	_, err := b.run(Spec{Op: Write, Metric: Bandwidth, Size: 16 << 20, Iterations: 1})
-	var peer *control.PeerError
-	if !errors.As(err, &peer) || !strings.Contains(peer.Text, "--max-memory") {
+	var peer *braid.CallError
+	if !errors.As(err, &peer) || !strings.Contains(peer.Reason, "--max-memory") {
 		t.Errorf("%v, want that the server says what to do", err)
 	}
 	if _, err := b.run(Spec{Op: Write, Metric: Bandwidth, Size: 1 << 20, Iterations: 1}); err != nil {

@@ -1,11 +1,14 @@
 package perf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -17,10 +20,27 @@ var ErrNoAddress = errors.New("no address to serve at")
 // with a device of its own: an address has one queue pair 1, which one process
 // can hold.
 type Listener struct {
-	devices []*verbs.Device
-	calls   *control.Listener
-	passed  []error
+	devices   []*verbs.Device
+	contexts  []*braid.Context // of the devices
+	listeners []*braid.Listener
+	passed    []error
+
+	callers   chan *caller
+	failed    chan error
+	stop      context.CancelFunc
+	accepting sync.WaitGroup
 }
+
+// caller is a client that is connected.
+type caller struct {
+	device  *verbs.Device
+	channel *braid.Channel
+}
+
+// maxChannels bounds the clients that are connected, or about to be. It is far beyond
+// the sessions, so that those who are told that the server is busy, and those who never
+// complete their connection, keep nobody out.
+const maxChannels = 1024
 
 // Listen listens on a port of an address; port 0 takes a free one. The zero
 // address leaves the choice of a loopback address to the engine.
@@ -60,31 +80,84 @@ func listenAt(addrs []netip.Addr, port uint16, open Opener) (*Listener, error) {
 }
 
 func listenOn(l *Listener, port uint16) (*Listener, error) {
-	var err error
-	if l.calls, err = control.Listen(protocol, port, l.devices...); err != nil {
-		l.closeDevices()
-		return nil, err
+	l.callers, l.failed = make(chan *caller), make(chan error, len(l.devices))
+	var ctx context.Context
+	ctx, l.stop = context.WithCancel(context.Background())
+	for _, d := range l.devices {
+		if err := l.open(d, port); err != nil {
+			l.Close()
+			return nil, err
+		}
+		port = l.listeners[0].Addr().Port()
+	}
+	for i, from := range l.listeners {
+		l.accepting.Go(func() { l.failed <- l.acceptFrom(ctx, from, l.devices[i]) })
 	}
 	return l, nil
 }
 
+func (l *Listener) open(d *verbs.Device, port uint16) error {
+	c, err := control.Open(d, maxChannels)
+	if err != nil {
+		return err
+	}
+	l.contexts = append(l.contexts, c)
+	from, err := c.Listen(port)
+	if err == nil {
+		l.listeners = append(l.listeners, from)
+	}
+	return err
+}
+
+// acceptFrom accepts the clients of a device.
+func (l *Listener) acceptFrom(ctx context.Context, from *braid.Listener, d *verbs.Device) error {
+	for {
+		channel, err := from.Accept(ctx)
+		if err != nil {
+			return err
+		}
+		select {
+		case l.callers <- &caller{device: d, channel: channel}:
+		case <-ctx.Done():
+			return ctx.Err() // the context closes the channel
+		}
+	}
+}
+
+// accept waits for a client.
+func (l *Listener) accept(ctx context.Context) (*caller, error) {
+	select {
+	case c := <-l.callers:
+		return c, nil
+	case err := <-l.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // Addrs are the addresses listened on.
-func (l *Listener) Addrs() []netip.AddrPort { return l.calls.Addrs() }
+func (l *Listener) Addrs() (addrs []netip.AddrPort) {
+	for _, from := range l.listeners {
+		addrs = append(addrs, from.Addr())
+	}
+	return addrs
+}
 
 // PassedOver says at which addresses of ListenAll nobody listens, and why.
 func (l *Listener) PassedOver() []error { return l.passed }
 
 // Close stops listening, ends what clients do, and closes the devices.
 func (l *Listener) Close() error {
-	err := l.calls.Close()
-	l.closeDevices()
-	return err
-}
-
-func (l *Listener) closeDevices() {
+	l.stop()
+	for _, c := range l.contexts {
+		_ = c.Close()
+	}
+	l.accepting.Wait()
 	for _, d := range l.devices {
 		_ = d.Close()
 	}
+	return nil
 }
 
 // hostAddrs are the addresses by which this machine can be reached. Those that

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/verbs"
@@ -219,7 +220,7 @@ func TestServerServesOnce(t *testing.T) {
 func TestServerRefuses(t *testing.T) {
 	b := newBench(t, func(b *bench) { b.server.Op, b.server.Metric = Write, Bandwidth })
 	_, err := b.run(Spec{Op: Read, Metric: Latency})
-	var refused *control.PeerError
+	var refused *braid.CallError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "write bw only") {
 		t.Fatalf("error %v, want a refusal with its reason", err)
 	}

@@ -35,80 +35,41 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer s.Listener.Close()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	accepting, stop := context.WithCancel(ctx)
-	defer stop()
 	budget := newBudget(s.Limits)
-	callers, failed := make(chan *caller), make(chan error, 1)
-	sessions.Go(func() { failed <- s.acceptCalls(accepting, budget, &sessions, callers) })
 	for {
-		select {
-		case c := <-callers:
-			grant, err := budget.enter(c.address.Addr())
-			if err != nil {
-				sessions.Go(func() { c.refuse(err) })
-				continue
-			}
-			if s.Once {
-				return s.serve(ctx, c, grant)
-			}
-			sessions.Go(func() {
-				// Finished has reported the error, which does not concern the other clients.
-				_ = s.serve(ctx, c, grant)
-			})
-		case err := <-failed:
-			if ctx.Err() != nil {
-				return nil
-			}
+		c, err := s.Listener.accept(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
+		grant, err := budget.enter(c.channel.RemoteAddr().Addr())
+		if err != nil {
+			sessions.Go(func() { c.refuse(ctx, err) })
+			continue
+		}
+		if s.Once {
+			return s.serve(ctx, c, grant)
+		}
+		sessions.Go(func() {
+			// Finished has reported the error, which does not concern the other clients.
+			_ = s.serve(ctx, c, grant)
+		})
 	}
 }
 
-// caller is a client that has shown that it is there.
-type caller struct {
-	address netip.AddrPort
-	device  *verbs.Device
-	line    *control.Line
-}
+// refusalTime is how long a client may take to call that is not served: it holds a
+// channel meanwhile.
+const refusalTime = time.Second
 
 // refuse tells a client why it is not served.
-func (c *caller) refuse(reason error) {
-	_ = c.line.Fail(reason) // it returns the reason
-	c.line.Close()
-}
-
-// acceptCalls completes the handshakes of all that call, at the same time, until
-// the context ends. A session begins only when a handshake is over: one that
-// does not complete it takes nothing from the others.
-func (s *Server) acceptCalls(ctx context.Context, b *budget, running *sync.WaitGroup, callers chan<- *caller) error {
-	var h handshakes
-	for {
-		call, err := s.Listener.calls.Next(ctx)
-		if err != nil {
-			return err
-		}
-		// Without a session to be had there is no need to call back.
-		g, err := b.enter(call.RemoteAddr().Addr())
-		if err != nil {
-			call.Reject(err)
-			continue
-		}
-		g.release()
-		shaking, end := h.begin(ctx)
-		running.Go(func() {
-			line, err := call.Accept(shaking)
-			err = causeOf(shaking, err)
-			end()
-			if err != nil {
-				s.finished(call.RemoteAddr(), nil, err)
-				return
-			}
-			select {
-			case callers <- &caller{address: call.RemoteAddr(), device: call.Device(), line: line}:
-			case <-ctx.Done():
-				line.Close()
-			}
-		})
+func (c *caller) refuse(ctx context.Context, reason error) {
+	ctx, cancel := context.WithTimeout(ctx, refusalTime)
+	defer cancel()
+	if line, err := control.Accept(ctx, c.channel, protocol, new(test)); err == nil {
+		_ = line.Fail(reason) // it returns the reason
+		line.Close()
 	}
 }
 
@@ -122,7 +83,7 @@ func (s *Server) finished(client netip.AddrPort, r *Result, err error) {
 func (s *Server) serve(ctx context.Context, c *caller, g *grant) error {
 	result, err := s.serveClient(ctx, c, g)
 	g.release()
-	s.finished(c.address, result, err)
+	s.finished(c.channel.RemoteAddr(), result, err)
 	return err
 }
 
@@ -130,18 +91,19 @@ func (s *Server) serveClient(ctx context.Context, c *caller, g *grant) (*Result,
 	idle := g.budget.limits.Idle
 	beginning, stop := withinIdle(ctx, idle)
 	defer stop()
-	client, err := s.agree(beginning, c.device, c.line, g)
+	var asked test
+	line, err := control.Accept(beginning, c.channel, protocol, &asked)
 	if err != nil {
-		err = c.line.Fail(causeOf(beginning, err))
-		c.line.Close()
-		return nil, err
+		return nil, causeOf(beginning, err)
 	}
-	defer client.close()
-	if err = client.join(beginning, client.Admit); err == nil {
-		// Nothing is polled yet: the client's first operation may overtake its word.
-		err = client.Receive(beginning, msgGo, new(any))
+	defer line.Close()
+	e, err := s.agree(c.device, &asked.Spec, g)
+	if err != nil {
+		return nil, line.Fail(err)
 	}
-	err = causeOf(beginning, err)
+	defer e.close()
+	client := &connection{endpoint: e, Line: line, address: c.channel.RemoteAddr().Addr()}
+	err = causeOf(beginning, client.begin(beginning, &asked.Side))
 	var result *Result
 	if err == nil {
 		result, err = client.respond(ctx, idle)
@@ -153,34 +115,34 @@ func (s *Server) serveClient(ctx context.Context, c *caller, g *grant) (*Result,
 }
 
 // agree makes the server's end of what the client asks for.
-func (s *Server) agree(ctx context.Context, d *verbs.Device, line *control.Line, g *grant) (*connection, error) {
-	var asked test
-	if err := line.Receive(ctx, msgTest, &asked); err != nil {
+func (s *Server) agree(d *verbs.Device, asked *Spec, g *grant) (*endpoint, error) {
+	if err := asked.Check(); err != nil {
 		return nil, err
 	}
-	if err := asked.Spec.Check(); err != nil {
-		return nil, err
-	}
-	if s.Op != "" && (asked.Spec.Op != s.Op || asked.Spec.Metric != s.Metric) {
+	if s.Op != "" && (asked.Op != s.Op || asked.Metric != s.Metric) {
 		return nil, fmt.Errorf("%w: the server was started for %s %s only: `braid perf serve` serves every test", ErrSpec, s.Op, s.Metric)
 	}
-	if err := g.reserve(asked.Spec.memory()); err != nil {
+	if err := g.reserve(asked.memory()); err != nil {
 		return nil, err
 	}
-	asked.Spec.Trace = s.Trace
-	e, err := newEndpoint(d, asked.Spec, rand.Uint64())
+	asked.Trace = s.Trace
+	return newEndpoint(d, *asked, rand.Uint64())
+}
+
+// begin connects the queue pairs and waits until the client has done so too. Nothing is
+// polled yet: the client's first operation may overtake its word.
+func (c *connection) begin(ctx context.Context, client *offer) error {
+	if err := c.connect(client); err != nil {
+		return err
+	}
+	side, err := c.side()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &connection{endpoint: e, Line: line}
-	if err = c.setPeer(asked.Shared); err == nil {
-		err = c.Send(ctx, msgOffer, regionOf(e.shared))
+	if err := c.Send(ctx, msgOffer, side); err != nil {
+		return err
 	}
-	if err != nil {
-		e.close()
-		return nil, err
-	}
-	return c, nil
+	return c.Receive(ctx, msgGo, new(any))
 }
 
 // takePart runs the server's side of the operations until the client has done with
@@ -197,7 +159,7 @@ func (c *connection) takePart(ctx context.Context, idle time.Duration) (own, cli
 	if c.spec.echoes() {
 		passive = c.echo
 	}
-	err = c.receiveWhile(ctx, msgDone, &client, passive)
+	err = whilePassive(ctx, func(ctx context.Context) error { return c.Receive(ctx, msgDone, &client) }, passive)
 	return own, client, causeOf(ctx, err)
 }
 
@@ -224,7 +186,7 @@ func (c *connection) respond(ctx context.Context, idle time.Duration) (*Result, 
 		}
 	}
 	own.Counters = c.counters()
-	if err := c.Send(ctx, msgDone, own); err != nil {
+	if err := c.End(ctx, own); err != nil {
 		return nil, err
 	}
 	// The client leaves after its goodbye, which flushes the receives: nothing

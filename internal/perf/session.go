@@ -6,13 +6,12 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/control"
 	"github.com/braid-rdma/braid/verbs"
 )
 
 // protocol is what client and server speak; the two must have the same version.
-var protocol = control.Protocol{Tool: "perf", Version: 3}
+const protocol = "perf/4"
 
 // Opener opens a device at a local address; the zero address leaves the
 // choice of a loopback address to the engine.
@@ -29,19 +28,25 @@ func localFor(local net.Addr) netip.Addr {
 	return tcp.AddrPort().Addr().Unmap()
 }
 
-// The messages of a test, in the order in which they travel.
+// The messages of a test, in the order in which they travel. The client calls with
+// what to do, and the server's last word is its own done.
 const (
-	msgTest  = "test"  // client: what to do, and where my memory is
-	msgOffer = "offer" // server: where mine is; ask for queue pairs
+	msgOffer = "offer" // server: go ahead
 	msgGo    = "go"    // client: I am ready
-	msgDone  = "done"  // both: all my operations have completed
+	msgDone  = "done"  // client: all my operations have completed
 	msgBye   = "bye"   // client: the result, for the server to print
 )
 
 // test is what the client asks for.
 type test struct {
-	Spec   Spec   `json:"spec"`
-	Shared region `json:"shared"`
+	Spec Spec  `json:"spec"`
+	Side offer `json:"side"` // the client's
+}
+
+// offer is what one end has for the other's operations: memory and queue pairs.
+type offer struct {
+	Shared region             `json:"shared"`
+	Ends   []verbs.ConnParams `json:"ends"`
 }
 
 // done tells what one end's operations came to.
@@ -54,66 +59,64 @@ type done struct {
 	Verified bool `json:"verified"`
 }
 
-// connection is an endpoint that is connected to its peer.
+// connection is an endpoint and the conversation with its peer.
 type connection struct {
 	*endpoint
 	*control.Line
+	address netip.Addr // the peer's
 }
 
-// close ends the operations' connections first: what is said of them has been
-// said.
-func (c *connection) close() {
-	c.endpoint.close()
-	_ = c.Line.Close()
-}
-
-// setPeer takes the peer's memory.
-func (c *connection) setPeer(peer region) error {
-	if peer.Length != uint64(c.shared.Len()) {
-		return fmt.Errorf("%w: the peer shares %d bytes, not %d", ErrSpec, peer.Length, c.shared.Len())
-	}
-	c.peer = peer
-	return nil
-}
-
-// join connects the queue pairs, one after the other, with Line.Connect or
-// Line.Admit.
-func (c *connection) join(ctx context.Context, next func(context.Context, cm.Options) (*cm.Conn, error)) error {
-	for range c.spec.QPs {
-		conn, err := next(ctx, cm.Options{PD: c.pd, QP: c.options, Prepare: c.adopt})
+// side is what this end has for the operations of the peer.
+func (c *connection) side() (offer, error) {
+	o := offer{Shared: regionOf(c.shared)}
+	for _, qp := range c.qps {
+		params, err := qp.ParamsFor(c.address)
 		if err != nil {
-			return fmt.Errorf("queue pair %d: %w", len(c.conns), err)
+			return o, err
 		}
-		c.conns = append(c.conns, conn)
-		if kind := conn.QP().Type(); kind != c.options.Type {
-			return fmt.Errorf("%w: the peer made the queue pair %v, not %v", ErrSpec, kind, c.options.Type)
+		o.Ends = append(o.Ends, params)
+	}
+	return o, nil
+}
+
+// connect connects the queue pairs to those of the peer. It is at the address by
+// which it talks, whatever it says.
+func (c *connection) connect(peer *offer) error {
+	if peer.Shared.Length != uint64(c.shared.Len()) || len(peer.Ends) != len(c.qps) {
+		return fmt.Errorf("%w: the peer shares %d bytes on %d queue pairs, not %d on %d",
+			ErrSpec, peer.Shared.Length, len(peer.Ends), c.shared.Len(), len(c.qps))
+	}
+	c.peer = peer.Shared
+	for i, qp := range c.qps {
+		end := peer.Ends[i]
+		end.Addr = c.address
+		if err := qp.Connect(end); err != nil {
+			return fmt.Errorf("queue pair %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// receiveWhile waits for a message and runs the passive side of the test in
+// whilePassive waits for the peer's word and runs the passive side of the test in
 // the meantime: passive is to return nil when its context ends.
-func (c *connection) receiveWhile(ctx context.Context, kind string, body any, passive func(context.Context) error) error {
+func whilePassive(ctx context.Context, word, passive func(context.Context) error) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	receiving, stopReceiving := context.WithCancel(ctx)
-	defer stopReceiving()
-	received := make(chan error, 1)
+	waiting, stopWaiting := context.WithCancel(ctx)
+	defer stopWaiting()
+	heard := make(chan error, 1)
 	go func() {
-		received <- c.Receive(receiving, kind, body)
+		heard <- word(waiting)
 		stop()
 	}()
 	if err := passive(serving); err != nil {
-		// Fail finds out why operations were flushed, and must not find another
-		// reader at the conversation.
-		stopReceiving()
-		if first := <-received; first != nil && receiving.Err() == nil {
+		stopWaiting()
+		if first := <-heard; first != nil && waiting.Err() == nil {
 			return first
 		}
 		return err
 	}
-	return <-received
+	return <-heard
 }
 
 // report is this end's done message.

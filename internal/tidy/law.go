@@ -46,7 +46,7 @@ var engineLaw = roomLaw{
 
 // toolLaw is that of the tools behind the command. They are handed a device,
 // so they name no engine.
-var toolLaw = roomLaw{rooms: []string{"cm", "verbs", "transport", "internal", "internal/control", "internal/perftest"}}
+var toolLaw = roomLaw{rooms: []string{"braid", "verbs", "transport", "internal", "internal/control", "internal/perftest"}}
 
 // pureDenied are the standard packages that would let the outside world into
 // the state machine. A network address as a value is harmless, so the rooms
@@ -137,7 +137,7 @@ var law = map[string]roomLaw{
 	"internal/perftest": {rooms: []string{"wire"}},
 
 	// The logic of the command's tools: cmd itself has flags and printing only.
-	"internal/control": {rooms: []string{"cm", "verbs"}},
+	"internal/control": {rooms: []string{"braid", "verbs"}},
 	"internal/perf":    toolLaw,
 	"internal/demo":    toolLaw,
 
