@@ -172,6 +172,10 @@ func (l *Line) Receive(ctx context.Context, kind string, body any) error {
 	ctx, stop := l.Watch(ctx)
 	defer stop()
 	m, err := l.channel.Receive(ctx)
+	if err != nil && l.channel.Err() != nil {
+		<-l.done // the call ends with the channel, and may have brought the reason before
+		return cmp.Or(l.Err(), lost(err))
+	}
 	if err != nil {
 		return cmp.Or(context.Cause(ctx), lost(err))
 	}
