@@ -1,0 +1,158 @@
+package braid
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Parameter is a value of Config by its name, as files, the environment and Context.Set know it.
+type Parameter struct {
+	Name        string
+	Description string
+	Online      bool // it can change while a context is open
+
+	number   func(*Config) *int
+	duration func(*Config) *time.Duration
+	flag     func(*Config) *bool
+}
+
+// parameters are all that a text can say of a configuration. X-RDMA's own (table III) are in
+// docs/middleware.md.
+var parameters = []Parameter{
+	{Name: "single_path", Description: "standard queue pairs (RC) instead of multi-path ones", flag: func(c *Config) *bool { return &c.SinglePath }},
+	{Name: "small_message", Description: "longest message in one operation, bytes", number: func(c *Config) *int { return &c.SmallMessage }},
+	{Name: "max_message", Description: "longest message that is received, bytes", Online: true, number: func(c *Config) *int { return &c.MaxMessage }},
+	{Name: "window", Description: "messages that a peer may have on their way", number: func(c *Config) *int { return &c.Window }},
+	{Name: "fragment", Description: "most that one READ fetches, bytes", number: func(c *Config) *int { return &c.Fragment }},
+	{Name: "fragments", Description: "READs of a context on their way", Online: true, number: func(c *Config) *int { return &c.Fragments }},
+	{Name: "memory", Description: "bytes of large messages that wait for the application", Online: true, number: func(c *Config) *int { return &c.Memory }},
+	{Name: "keepalive", Description: "silence after which a peer is asked whether it lives; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.Keepalive }},
+	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
+	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
+	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
+}
+
+// Parameters lists what a configuration has, with the values of c as text.
+func (c Config) Parameters() iter.Seq2[Parameter, string] {
+	return func(yield func(Parameter, string) bool) {
+		for _, p := range parameters {
+			if !yield(p, p.text(&c)) {
+				return
+			}
+		}
+	}
+}
+
+// Set changes one value by its name. Numbers of bytes may have a unit, as 64KiB; times have one, as 10s.
+func (c *Config) Set(name, value string) error {
+	for i := range parameters {
+		if p := &parameters[i]; p.Name == name {
+			if err := p.set(c, strings.TrimSpace(value)); err != nil {
+				return fmt.Errorf("%w: %s = %q: %w", ErrConfig, name, value, err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: no parameter %q", ErrConfig, name)
+}
+
+// Set changes one value of a running context by its name; see Update.
+func (c *Context) Set(name, value string) error {
+	var wrong error
+	err := c.Update(func(cfg *Config) { wrong = cfg.Set(name, value) })
+	return cmp.Or(wrong, err)
+}
+
+// envPrefix precedes the name of a parameter in the environment, in capital letters.
+const envPrefix = "BRAID_"
+
+// LoadConfig reads a configuration: from a file of JSON, one object with the names of parameters,
+// and then from the environment, where BRAID_WINDOW is the window. An empty path is no
+// file. All that is wrong is told at once.
+func LoadConfig(path string) (Config, error) {
+	var c Config
+	var wrong []error
+	if path != "" {
+		wrong = append(wrong, c.readFile(path))
+	}
+	for _, p := range parameters {
+		if value, ok := os.LookupEnv(envPrefix + strings.ToUpper(p.Name)); ok {
+			wrong = append(wrong, c.Set(p.Name, value))
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return Config{}, err
+	}
+	if _, err := c.withDefaults(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+func (c *Config) readFile(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
+	}
+	var wrong []error
+	for name, value := range values {
+		// A number, true and false are written as they are; a text has quotes.
+		if err := c.Set(name, string(bytes.Trim(value, `"`))); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", path, err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func (p *Parameter) set(c *Config, value string) (err error) {
+	switch {
+	case p.number != nil:
+		*p.number(c), err = parseNumber(value)
+	case p.duration != nil:
+		*p.duration(c), err = time.ParseDuration(value)
+	default:
+		*p.flag(c), err = strconv.ParseBool(value)
+	}
+	return err
+}
+
+func (p *Parameter) text(c *Config) string {
+	switch {
+	case p.number != nil:
+		return strconv.Itoa(*p.number(c))
+	case p.duration != nil:
+		return p.duration(c).String()
+	default:
+		return strconv.FormatBool(*p.flag(c))
+	}
+}
+
+// parseNumber reads a number with or without a unit of bytes.
+func parseNumber(text string) (int, error) {
+	shift := 0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = strings.TrimSpace(number), 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, errors.New("want a number, or one with KiB, MiB or GiB")
+	}
+	if n<<shift>>shift != n {
+		return 0, errors.New("too large")
+	}
+	return int(n << shift), nil
+}
