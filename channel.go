@@ -48,6 +48,9 @@ type Channel struct {
 	handling  *Msg             // messages that handlers have, and how many
 	handlers  int
 	parked    fifo.Queue[*Msg]
+	delayed   fifo.Queue[*Msg] // by a filter
+	lostCalls []*outgoing      // whose response a filter has dropped
+	filtered  uint64
 	transfers fifo.Queue[*transfer]
 }
 

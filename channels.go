@@ -29,7 +29,7 @@ func (c *Context) forget(ch *Channel) {
 func (c *Context) add() (*Channel, error) {
 	ch := &Channel{context: c, done: make(chan struct{}), gone: make(chan struct{}), deadline: never}
 	cfg := c.Config()
-	ch.incoming, ch.sends = make(chan *Msg, cfg.Window), newSendQueue(cfg.sendDepth())
+	ch.incoming, ch.sends = make(chan *Msg, 2*cfg.Window), newSendQueue(cfg.sendDepth())
 	ch.serve = context.Background()
 	err := error(nil)
 	c.exclusive(func() {

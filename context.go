@@ -49,6 +49,7 @@ type Context struct {
 	waiting     atomic.Int32
 	deadlines   deadlines
 	timerAt     time.Duration
+	filter      *filtering
 	news        bool // somebody's wait has ended
 	notify      chan struct{}
 	eventFD     *eventFD

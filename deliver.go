@@ -38,8 +38,8 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 	}
 }
 
-// deliver hands a message to the application.
-func (ch *Channel) deliver(m *Msg) {
+// hand hands a message to the application.
+func (ch *Channel) hand(m *Msg) {
 	c := ch.context
 	switch m.in.Kind {
 	case session.Response, session.Failure:
@@ -58,7 +58,7 @@ func (ch *Channel) deliver(m *Msg) {
 			ch.toHandler(m)
 			return
 		}
-		ch.incoming <- m // never blocks: as long as the window
+		ch.incoming <- m // never blocks: there is room for the window, and for copies of a filter
 		c.news = true
 	}
 }
@@ -120,6 +120,9 @@ func (ch *Channel) handled(m *Msg) { ch.context.exclusive(func() { ch.served(m) 
 
 // take notes that the application has a message.
 func (ch *Channel) take(m *Msg) {
+	if m.copied {
+		return
+	}
 	ch.context.fetches.taken(m)
 	if ch.ended.Load() != nil {
 		return

@@ -44,6 +44,12 @@ func (ch *Channel) fail(err error) {
 	if ch.session != nil { // else it is still being connected
 		ch.endMessages(err)
 	}
+	for _, o := range ch.lostCalls {
+		o.finish(err)
+		o.drop()
+	}
+	ch.lostCalls = nil
+	ch.handDelayed()
 	for _, f := range ch.flushes {
 		f.finish(err)
 	}

@@ -24,6 +24,7 @@ type Msg struct {
 	slot     *slot
 	buffer   *buffer
 	released atomic.Bool
+	copied   bool // by a filter: the protocol does not know it
 	replied  atomic.Bool
 	ctx      callContext // of a call
 

@@ -9,6 +9,7 @@ type Stats struct {
 	Blocked         uint64 // times that the peer's window was closed
 	Acks, Nops      uint64 // frames that had no message, and of them those that asked the peer for one
 	FetchedBytes    uint64 // of large messages
+	Filtered        uint64 // messages that a Filter disturbed
 	RNRs            uint64 // frames that found no receive, at this end and at the peer's: always zero
 }
 
@@ -18,7 +19,7 @@ func (ch *Channel) Stats() (s Stats) {
 		n := ch.session.Counters()
 		s = Stats{
 			Sent: n.Sent, Received: n.Received, Acknowledged: n.Acknowledged, Queued: ch.session.Queued(),
-			Calls: n.Calls, Failures: n.Failures, Blocked: n.Blocked, Acks: n.Acks, Nops: n.Nops, FetchedBytes: n.Fetched,
+			Calls: n.Calls, Failures: n.Failures, Blocked: n.Blocked, Acks: n.Acks, Nops: n.Nops, FetchedBytes: n.Fetched, Filtered: ch.filtered,
 		}
 		q := ch.qp.Stats()
 		s.RNRs = q.RNRNaksSent + q.RNRNaksReceived

@@ -68,7 +68,7 @@ func (r *receiver) wanted(calls int) int {
 
 // add takes a message.
 func (r *receiver) add(m *In, maxMessage int) error {
-	if !m.Kind.isResponse() {
+	if !m.Kind.IsResponse() {
 		if r.windowed >= r.edge {
 			return fmt.Errorf("%w: message %d, %d were granted", ErrPeer, r.windowed, r.edge)
 		}
@@ -109,7 +109,7 @@ func (r *receiver) advance() {
 	for r.window.Len() > 0 && r.window.At(0).taken {
 		m, _ := r.window.Pop()
 		r.taken++
-		if !m.Kind.isResponse() {
+		if !m.Kind.IsResponse() {
 			r.held--
 		}
 		r.scanned = max(0, r.scanned-1)

@@ -22,9 +22,9 @@ type Out struct {
 	read      bool // by the peer
 }
 
-// isResponse says whether a message ends a call. The caller has a receive for it, so that it needs
+// IsResponse says whether a message ends a call. The caller has a receive for it, so that it needs
 // no place in the window: who handles calls never waits for the caller's program to read.
-func (k Kind) isResponse() bool { return k == Response || k == Failure }
+func (k Kind) IsResponse() bool { return k == Response || k == Failure }
 
 // sender is the half of the window that is the peer's to open (algorithm 1, "Sender").
 type sender struct {
@@ -46,7 +46,7 @@ func (t *sender) sent() uint64 { return t.acked + uint64(t.unacked.Len()) }
 
 // add queues a message.
 func (t *sender) add(m *Out) {
-	if m.Kind.isResponse() {
+	if m.Kind.IsResponse() {
 		t.responses.Push(m)
 	} else {
 		t.queue.Push(m)
@@ -88,7 +88,7 @@ func (t *sender) handle(imm immediate) error {
 	for ; t.acked < ack; t.acked++ {
 		m, _ := t.unacked.Pop()
 		t.done.Push(m)
-		if !m.Kind.isResponse() {
+		if !m.Kind.IsResponse() {
 			t.ackedThen++
 		}
 	}

@@ -226,7 +226,7 @@ func (s *Session) receive(m *In) error {
 		return err
 	}
 	s.count.Received++
-	if !m.Kind.isResponse() && s.rx.windowed == s.rx.edge {
+	if !m.Kind.IsResponse() && s.rx.windowed == s.rx.edge {
 		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
 	}
 	return nil

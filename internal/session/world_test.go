@@ -149,7 +149,7 @@ func (e *end) dispatch(m *Out, number uint64) {
 	}
 	m.Ref = number
 	if m.Large {
-		e.large[sourceOf{number, m.Kind.isResponse()}] = m
+		e.large[sourceOf{number, m.Kind.IsResponse()}] = m
 	}
 	e.outs++
 	e.s.Send(e.w.now, m)
@@ -223,7 +223,7 @@ func (e *end) pump() {
 	}
 	for f, ok := e.s.PollFetch(); ok; f, ok = e.s.PollFetch() {
 		e.w.after(e.w.short(), func() {
-			if m := e.peer.large[sourceOf{f.Message.Source.Addr, f.Message.Kind.isResponse()}]; e.peer.freed[m] {
+			if m := e.peer.large[sourceOf{f.Message.Source.Addr, f.Message.Kind.IsResponse()}]; e.peer.freed[m] {
 				e.w.t.Fatalf("%s: message %v is read after its memory was given back", e.name, m.Ref)
 			}
 			e.s.Fetched(f.Message, f.Length)
