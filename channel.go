@@ -54,10 +54,6 @@ type Channel struct {
 	transfers fifo.Queue[*transfer]
 }
 
-// maxHandlers is how many messages of a channel handlers may have at a time; further ones
-// wait, and so in the end does the peer.
-const maxHandlers = maxCalls
-
 // RemoteAddr is the peer's address.
 func (ch *Channel) RemoteAddr() netip.AddrPort { return ch.conn.RemoteAddr() }
 

@@ -29,6 +29,9 @@ type Config struct {
 	// Window is how many messages a peer may have on their way to this side's
 	// application, default 64. A channel begins with four and gets more as it uses them.
 	Window int
+	// Calls is how many calls of a channel may wait for a response, and how many messages of one
+	// may be with handlers, default 128. Further ones wait, and so in the end does their sender.
+	Calls int
 	// Fragment is the most that one READ of a large message fetches, default 64 KiB
 	// (§V-C); Fragments is how many a context has outstanding, default 64.
 	Fragment, Fragments int
@@ -55,15 +58,16 @@ const (
 	minWindow       = 4
 	maxWindow       = 1024
 	maxMessage      = 1 << 30
-	maxCalls        = 128 // of a channel that wait for a response
-	readsPerChannel = 16  // as many as a queue pair may have
-	signalEvery     = 16  // sends between two completions
+	maxCalls        = 1024
+	readsPerChannel = 16 // as many as a queue pair may have
+	signalEvery     = 16 // sends between two completions
 )
 
 func (c Config) withDefaults() (Config, error) {
 	c.SmallMessage = cmp.Or(c.SmallMessage, 4096)
 	c.MaxMessage = cmp.Or(c.MaxMessage, maxMessage)
 	c.Window = cmp.Or(c.Window, 64)
+	c.Calls = cmp.Or(c.Calls, 128)
 	c.Fragment = cmp.Or(c.Fragment, 64<<10)
 	c.Fragments = cmp.Or(c.Fragments, 64)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
@@ -80,6 +84,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"SmallMessage", c.SmallMessage, 1, maxSmall},
 		{"MaxMessage", c.MaxMessage, c.SmallMessage, maxMessage},
 		{"Window", c.Window, minWindow, maxWindow},
+		{"Calls", c.Calls, 1, maxCalls},
 		{"Fragment", c.Fragment, 1024, maxMessage},
 		{"Fragments", c.Fragments, 1, 1 << 16},
 		{"Memory", c.Memory, 1 << 20, 1 << 46},
@@ -94,7 +99,7 @@ func (c Config) withDefaults() (Config, error) {
 
 // session is what a channel's protocol is told.
 func (c *Config) session() session.Config {
-	return session.Config{MinWindow: minWindow, MaxWindow: c.Window, MaxCalls: maxCalls, MaxMessage: c.MaxMessage, Fragment: c.Fragment}
+	return session.Config{MinWindow: minWindow, MaxWindow: c.Window, MaxCalls: c.Calls, MaxMessage: c.MaxMessage, Fragment: c.Fragment}
 }
 
 // frameSize is the length of a slot, in whole cache lines.
@@ -102,10 +107,10 @@ func (c *Config) frameSize() int { return (session.MaxHeader + c.SmallMessage + 
 
 // receiveDepth and sendDepth are the operations that a channel may have outstanding: the window,
 // control frames and responses; those, READs, and sends that have not told their completion.
-func (c *Config) receiveDepth() int { return c.Window + session.Reserve + maxCalls }
+func (c *Config) receiveDepth() int { return c.Window + session.Reserve + c.Calls }
 
 func (c *Config) sendDepth() int {
-	return c.Window + session.Reserve + maxHandlers + readsPerChannel + 2*signalEvery
+	return c.Window + session.Reserve + c.Calls + readsPerChannel + 2*signalEvery
 }
 
 // operations is how many completions a channel can have at a time.

@@ -82,7 +82,7 @@ func (ch *Channel) respond(m *Msg) {
 
 // toHandler queues a message for the handler.
 func (ch *Channel) toHandler(m *Msg) {
-	if ch.handlers == maxHandlers {
+	if ch.handlers >= ch.context.cfg.Calls {
 		ch.parked.Push(m)
 		return
 	}

@@ -31,6 +31,7 @@ var parameters = []Parameter{
 	{Name: "small_message", Description: "longest message in one operation, bytes", number: func(c *Config) *int { return &c.SmallMessage }},
 	{Name: "max_message", Description: "longest message that is received, bytes", Online: true, number: func(c *Config) *int { return &c.MaxMessage }},
 	{Name: "window", Description: "messages that a peer may have on their way", number: func(c *Config) *int { return &c.Window }},
+	{Name: "calls", Description: "calls of a channel that wait for a response, or are with handlers", number: func(c *Config) *int { return &c.Calls }},
 	{Name: "fragment", Description: "most that one READ fetches, bytes", number: func(c *Config) *int { return &c.Fragment }},
 	{Name: "fragments", Description: "READs of a context on their way", Online: true, number: func(c *Config) *int { return &c.Fragments }},
 	{Name: "memory", Description: "bytes of large messages that wait for the application", Online: true, number: func(c *Config) *int { return &c.Memory }},
