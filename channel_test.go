@@ -206,6 +206,56 @@ func TestSlowHandlers(t *testing.T) {
 	}
 }
 
+// Handlers that are at work, or wait for their turn, when the client ends leave nothing behind.
+func TestEndDuringHandlers(t *testing.T) {
+	c := open(t, Config{Calls: 4, Linger: -1})
+	l := listen(t, c)
+	entered, release := make(chan struct{}, 100), make(chan struct{})
+	var serving sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	serving.Go(func() {
+		_ = l.Serve(ctx, func(context.Context, *Msg) ([]byte, error) {
+			entered <- struct{}{}
+			<-release
+			return make([]byte, 10000), nil
+		})
+	})
+	ch, err := open(t, Config{Linger: -1}).Dial(soon(t), l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	for range 12 {
+		calls.Go(func() { _, _ = ch.Call(soon(t), payload(20000)) })
+	}
+	for range 4 {
+		<-entered
+	}
+	for ch.Stats().Sent < 12 || c.Stats().PendingBytes == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ch.Close()
+	calls.Wait()
+	for c.Stats().Channels > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
+	stop()
+	serving.Wait()
+	free, have := 0, len(*c.slots.all.Load())
+	unused, all := 0, 1
+	for range 10000 { // until the handlers have returned
+		free = freeSlots(c.slots)
+		if all, unused = c.buffers.stats(); free == have && all == unused {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if s := c.Stats(); free != have || all != unused || s.PendingBytes != 0 {
+		t.Errorf("%d of %d slots are free, %d of %d bytes of buffers; %d bytes are pending", free, have, unused, all, s.PendingBytes)
+	}
+}
+
 func TestCancelledCall(t *testing.T) {
 	ended := make(chan error, 1)
 	ch := serve(t, Config{}, func(ctx context.Context, m *Msg) ([]byte, error) {

@@ -61,6 +61,7 @@ func (ch *Channel) fail(err error) {
 		m.ctx.end()
 	}
 	for m, ok := ch.parked.Pop(); ok; m, ok = ch.parked.Pop() {
+		c.fetches.taken(m)
 		m.Release()
 	}
 	if ch.conn != nil {

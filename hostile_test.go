@@ -16,8 +16,8 @@ type liar struct {
 	qp *verbs.QP
 }
 
-// newLiar connects a liar to a listener.
-func newLiar(t *testing.T, address string, h hello) *liar {
+// stranger is a device that knows RDMA and nothing of channels.
+func stranger(t *testing.T) (*cm.Manager, cm.Options) {
 	t.Helper()
 	dev, err := udp.Open(udp.Config{})
 	if err != nil {
@@ -36,9 +36,15 @@ func newLiar(t *testing.T, address string, h hello) *liar {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := manager.Dial(soon(t), address, cm.Options{
-		PD: pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cq, MaxInline: 256}, PrivateData: h.bytes(),
-	})
+	return manager, cm.Options{PD: pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cq, MaxInline: 256}}
+}
+
+// newLiar connects a liar to a listener.
+func newLiar(t *testing.T, address string, h hello) *liar {
+	t.Helper()
+	manager, options := stranger(t)
+	options.PrivateData = h.bytes()
+	conn, err := manager.Dial(soon(t), address, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,28 +133,13 @@ func TestHostilePeers(t *testing.T) {
 // Strangers that do not know the handshake are refused with a reason.
 func TestStrangersAreRefused(t *testing.T) {
 	l := listen(t, open(t, Config{}))
-	dev, err := udp.Open(udp.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dev.Close()
-	manager, err := cm.New(dev, cm.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pd, err := dev.CreatePD()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cq, err := dev.CreateCQ(256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manager, options := stranger(t)
 	later := hello{small: 1, maxMessage: 1, window: 1}
 	version2 := later.bytes()
 	version2[3] = 2
 	for name, data := range map[string][]byte{"nothing": nil, "words": []byte("let me in, whoever you are"), "version 2": version2, "no sizes": (&hello{}).bytes()} {
-		_, err := manager.Dial(soon(t), l.Addr().String(), cm.Options{PD: pd, QP: verbs.QPOptions{Type: verbs.MP, SendCQ: cq}, PrivateData: data})
+		options.PrivateData = data
+		_, err := manager.Dial(soon(t), l.Addr().String(), options)
 		var reject *cm.RejectError
 		if !errors.As(err, &reject) || len(reject.PrivateData) == 0 {
 			t.Errorf("%s: %v", name, err)

@@ -26,7 +26,8 @@ const maxBacklog = 256
 
 // Listen listens on a port; port 0 takes a free one.
 func (c *Context) Listen(port uint16) (*Listener, error) {
-	listener, err := c.manager.Listen(port)
+	// A request takes a place among the channels: nobody has one whose address is not proven.
+	listener, err := c.manager.ListenProven(port)
 	if err != nil {
 		return nil, fmt.Errorf("braid: %w", err)
 	}

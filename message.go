@@ -138,7 +138,8 @@ func (m *Msg) handle() {
 		kind = session.Failure
 		o, err = m.channel.newOutgoing(kind, reasonOf(err))
 	}
-	if err != nil { // no memory, not even for that
+	if err != nil { // the channel has ended, or there is no memory, not even for that
+		m.Release()
 		m.channel.handled(m)
 		m.channel.end(err)
 		return

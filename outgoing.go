@@ -110,12 +110,12 @@ func (o *outgoing) perform(c *Context) {
 		ch.served(o.request)
 	}
 	if err := ch.Err(); err != nil {
+		o.free()
+		o.users.Store(1) // the sender: the protocol never had it
 		o.finish(err)
-		o.users.Store(1)
 		if o.until == untilNothing {
 			o.drop()
 		}
-		o.free()
 		return
 	}
 	ch.order++
@@ -201,7 +201,7 @@ func (o *outgoing) finish(err error) {
 // drop is called by each user of the message when it does not need it any more.
 func (o *outgoing) drop() {
 	if o.users.Add(-1) == 0 {
-		o.payload = nil
+		o.payload, o.cancel.copy = nil, nil
 		o.channel.context.outs.Put(o)
 	}
 }
@@ -239,11 +239,11 @@ func (o *outgoing) giveUp(err error) {
 	if o.Large {
 		o.cancel.copy = bytes.Clone(o.payload) // the payload is the sender's again
 	}
+	o.users.Add(1) // the wish may be looked at after the message has ended by itself
 	o.channel.context.submit(&o.cancel.task)
 	for !o.finished.Load() {
 		<-o.done
 	}
-	o.cancel.copy = nil
 }
 
 // cancellation is the wish to withdraw a message.
@@ -256,6 +256,7 @@ type cancellation struct {
 
 func (x *cancellation) perform(c *Context) {
 	o := x.outgoing
+	defer o.drop()
 	ch := o.channel
 	if o.finished.Load() {
 		return
