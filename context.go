@@ -29,8 +29,9 @@ type Context struct {
 	msgs    sync.Pool // *Msg
 	outs    sync.Pool // *outgoing
 
-	inbox inbox
-	owned atomic.Bool // somebody does the work
+	inbox      inbox
+	owned      atomic.Bool // somebody does the work
+	overlooked atomic.Bool // there may be a completion that the owner has not seen
 
 	attendance attendance
 	timer      *time.Timer

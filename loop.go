@@ -14,13 +14,25 @@ const never time.Duration = math.MaxInt64
 // part as well.
 func (c *Context) run() {
 	for c.owned.CompareAndSwap(false, true) {
+		c.overlooked.Store(false)
 		c.work()
-		c.owned.Store(false)
-		if c.inbox.empty() {
+		if !c.disown() {
 			return
 		}
-		// A task came while its goroutine still saw an owner.
 	}
+}
+
+// disown ends a turn. It returns whether somebody came with a task or a completion and still
+// saw an owner, who had looked already.
+func (c *Context) disown() bool {
+	c.owned.Store(false)
+	return c.overlooked.Load() || !c.inbox.empty()
+}
+
+// look is run for who was told of a completion, and will not be told again.
+func (c *Context) look() {
+	c.overlooked.Store(true)
+	c.run()
 }
 
 // submit asks the owner to do something.
@@ -48,8 +60,7 @@ func (c *Context) nextRequest() *Msg {
 		c.waiting.Add(-1)
 		m.channel.take(m)
 	}
-	c.owned.Store(false)
-	if !c.inbox.empty() {
+	if c.disown() {
 		c.run()
 	}
 	return m
@@ -237,7 +248,7 @@ func (c *Context) standBy() {
 func (c *Context) standIn() {
 	w := &standIn{c}
 	for {
-		c.run()
+		c.look()
 		if m := c.nextRequest(); m != nil {
 			c.dispatch(m, false)
 			continue
