@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -83,7 +84,7 @@ func TestBundleOfALiar(t *testing.T) {
 		"more than was granted":   nil,
 	} {
 		s := opened(0, 0)
-		frame := append(good[:len(good):len(good)], lie...)
+		frame := slices.Concat(good, lie)
 		if lie == nil {
 			for range 20 {
 				frame = append(frame, good...)
