@@ -30,6 +30,7 @@ type Context struct {
 	outs    sync.Pool // *outgoing
 
 	inbox      inbox
+	handled    inbox       // what handlers that ran one after the other have left to be done
 	owned      atomic.Bool // somebody does the work
 	overlooked atomic.Bool // there may be a completion that the owner has not seen
 
@@ -64,7 +65,7 @@ func Open(cfg Config) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), listeners: map[*Listener]struct{}{}, timerAt: never}
-	c.msgs.New = func() any { return newMsg(c) }
+	c.msgs.New = func() any { return new(Msg) }
 	c.outs.New = func() any { return newOutgoing() }
 	if c.device == nil {
 		if c.device, err = udp.Open(udp.Config{}); err != nil {
