@@ -48,6 +48,9 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 	c := newConn(m, local, to)
 	_ = c.adopt(q) // nobody can have ended it yet
 	err = m.command(func(core *machine.Machine, now machine.Time) (err error) {
+		if o.NoTicket {
+			core.ForgetTicket(to.Addr())
+		}
 		if c.id, err = core.Connect(now, to.Addr(), req); err == nil {
 			m.conns[c.id] = c
 		}

@@ -38,6 +38,9 @@ type Options struct {
 	// QP are the options of the queue pair. Type MP asks for several paths and
 	// takes one (RC) where the peer, or the device, does not have MP or does not want it.
 	QP verbs.QPOptions
+	// NoTicket has Dial prove its address anew, though an earlier connection to the peer has
+	// left a ticket which spares the round trip.
+	NoTicket bool
 	// PrivateData goes to the peer's program with the request or its answer.
 	PrivateData []byte
 	// Prepare, if set, is called with the queue pair in state INIT: the place to
