@@ -13,7 +13,8 @@ func (m *MP) Renew(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	*m = MP{base: b}
+	*m = MP{} // in place: a literal with the base in it would be made on the stack first
+	m.base = b
 	m.opt = &m.cfg.MP
 	return nil
 }
@@ -27,7 +28,8 @@ func (q *RC) Renew(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	*q = RC{base: b}
+	*q = RC{}
+	q.base = b
 	return nil
 }
 
