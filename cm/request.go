@@ -38,14 +38,27 @@ func (r *Request) MultiPath() bool { return r.terms != nil && r.terms.multiPath 
 
 // Accept grants the request, and waits until the peer is ready.
 func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
+	if err := r.Grant(&o); err != nil {
+		return nil, err
+	}
+	return r.Await(ctx)
+}
+
+// Grant grants the request, and does not wait: Await does.
+func (r *Request) Grant(o *Options) error {
 	if r.answered.Swap(true) {
-		return nil, ErrAnswered
+		return ErrAnswered
 	}
+	if err := r.grant(o); err != nil {
+		err = r.conn.abandon(err, refusalOf(err))
+		return fmt.Errorf("accept %v: %w", r.conn.remote, err)
+	}
+	return nil
+}
+
+// Await waits until the peer of a request that was granted is ready.
+func (r *Request) Await(ctx context.Context) (*Conn, error) {
 	c := r.conn
-	if err := r.grant(&o); err != nil {
-		err = c.abandon(err, refusalOf(err))
-		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
-	}
 	select {
 	case <-c.established:
 		return c, nil
@@ -68,6 +81,9 @@ func (r *Request) grant(o *Options) error {
 	if !r.MultiPath() {
 		options.Type, options.Conn.MTU = verbs.RC, mad.MTUOf(options.Conn.MTU).Bytes()
 	}
+	// Until the RTU the conversation watches the peer, whose queue pair may not be
+	// ready to respond to questions.
+	c.keepalive, options.Conn.Keepalive = options.Conn.Keepalive, verbs.None
 	q, err := createQP(o.PD, &options)
 	if err != nil {
 		return fmt.Errorf("cm: %w", err)
@@ -95,12 +111,6 @@ func (r *Request) grant(o *Options) error {
 		mtu: mtu, terms: r.terms,
 	}
 	if err := p.connect(q, o, &c.manager.limits); err != nil {
-		return fmt.Errorf("cm: %w", err)
-	}
-	// Until the RTU the conversation watches the peer, whose queue pair may not be
-	// ready to respond to questions.
-	c.keepalive = options.Conn.Keepalive
-	if err := q.SetKeepalive(verbs.None); err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
 	return c.manager.command(func(core *machine.Machine, now machine.Time) error {
