@@ -41,6 +41,7 @@ type Context struct {
 	// The rest belongs to the owner.
 	channels    []*Channel // by number; nil: free
 	freeNumbers []uint32
+	qps         qpCache
 	listeners   map[*Listener]struct{}
 	dirty       []*Channel // something may be to do
 	operations  operations
@@ -135,6 +136,7 @@ func (c *Context) Close() error {
 		if c.eventFD != nil {
 			c.eventFD.close()
 		}
+		c.exclusive(func() { c.qps.shrink(0) })
 		c.release()
 	})
 	return nil

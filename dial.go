@@ -89,12 +89,13 @@ func (ch *Channel) options() cm.Options {
 		PD: ch.context.pd,
 		QP: verbs.QPOptions{
 			Type: kind, SendCQ: ch.context.cq, SendDepth: cfg.sendDepth(), RecvDepth: cfg.receiveDepth(),
-			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: maxInline,
+			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: maxInline, Reuse: ch.reuse,
 			Conn: verbs.ConnOptions{
 				Keepalive: cfg.Keepalive, Reads: readsPerChannel, ReadsServed: readsPerChannel,
 				AckTimeout: cfg.Patience / (retries + 1), RetryCount: retries,
 			},
 		},
+		NoTicket:    cfg.QPCache < 0,
 		PrivateData: h.bytes(),
 		Prepare:     ch.prepare,
 	}
