@@ -20,9 +20,7 @@ func (c *Context) forget(ch *Channel) {
 		c.fetches.taken(m)
 		m.Release()
 	}
-	if ch.qp != nil {
-		c.qps.put(ch.qp, c.cfg.QPCache)
-	}
+	c.keepQP(ch.qp)
 	c.channels[ch.number] = nil
 	c.freeNumbers = append(c.freeNumbers, ch.number)
 	close(ch.gone)
@@ -50,7 +48,7 @@ func (c *Context) add() (*Channel, error) {
 			c.channels = append(c.channels, ch)
 		}
 		if err == nil {
-			ch.reuse = c.qps.take()
+			ch.ready = c.qps.take()
 		}
 	})
 	return ch, err

@@ -5,18 +5,24 @@ import "github.com/braid-rdma/braid/verbs"
 // noQPCache is the value of Config.QPCache without a cache.
 const noQPCache = -1
 
-// qpCache has the queue pairs of channels that have ended (X-RDMA §IV-E). They are closed: all
-// that was posted to them has completed and was handled, no packet finds them, and what a later channel
-// takes over is their memory, under another number. It belongs to the owner of the context.
+// qpCache has queue pairs in RESET that wait for channels, made of those of channels that have ended
+// (X-RDMA §IV-E). They have the memory of the old ones and nothing else: all that was posted to the old ones has
+// completed, and as each has a number that no queue pair had before, a packet of an
+// old connection that comes late finds none. It belongs to the owner of the context.
 type qpCache struct {
 	waiting []*verbs.QP
-	reused  uint64 // how many were taken
+	reused  uint64 // how many channels have taken one
 }
 
-// put keeps a closed queue pair, unless there are limit of them.
-func (c *qpCache) put(q *verbs.QP, limit int) {
-	if len(c.waiting) < limit {
-		c.waiting = append(c.waiting, q)
+// keepQP makes a queue pair for a later channel of a closed one, if there is room.
+func (c *Context) keepQP(old *verbs.QP) {
+	if old == nil || len(c.qps.waiting) >= c.cfg.QPCache || c.open() != nil {
+		return
+	}
+	options := c.cfg.queuePair(c.cq)
+	options.Reuse = old
+	if q, err := c.pd.CreateQP(options); err == nil { // else the channel makes its own, and is told what is wrong
+		c.qps.waiting = append(c.qps.waiting, q)
 	}
 }
 
@@ -28,16 +34,18 @@ func (c *qpCache) take() *verbs.QP {
 		return nil
 	}
 	q := c.waiting[last]
-	c.reused++
 	c.waiting[last] = nil
 	c.waiting = c.waiting[:last]
+	c.reused++
 	return q
 }
 
-// shrink drops those beyond a limit.
+// shrink closes those beyond a limit.
 func (c *qpCache) shrink(limit int) {
-	if keep := max(limit, 0); len(c.waiting) > keep {
-		clear(c.waiting[keep:])
-		c.waiting = c.waiting[:keep]
+	for len(c.waiting) > max(limit, 0) {
+		last := len(c.waiting) - 1
+		c.waiting[last].Close()
+		c.waiting[last] = nil
+		c.waiting = c.waiting[:last]
 	}
 }

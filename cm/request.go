@@ -47,9 +47,11 @@ func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
 // Grant grants the request, and does not wait: Await does.
 func (r *Request) Grant(o *Options) error {
 	if r.answered.Swap(true) {
+		o.discard()
 		return ErrAnswered
 	}
 	if err := r.grant(o); err != nil {
+		o.discard()
 		err = r.conn.abandon(err, refusalOf(err))
 		return fmt.Errorf("accept %v: %w", r.conn.remote, err)
 	}
@@ -77,14 +79,14 @@ func (r *Request) grant(o *Options) error {
 	if err := o.check(c.manager.device); err != nil {
 		return err
 	}
-	options := o.QP
-	if !r.MultiPath() {
-		options.Type, options.Conn.MTU = verbs.RC, mad.MTUOf(options.Conn.MTU).Bytes()
+	granted := *o
+	if conn := &granted.QP.Conn; !r.MultiPath() {
+		granted.QP.Type, conn.MTU = verbs.RC, mad.MTUOf(conn.MTU).Bytes()
 	}
 	// Until the RTU the conversation watches the peer, whose queue pair may not be
 	// ready to respond to questions.
-	c.keepalive, options.Conn.Keepalive = options.Conn.Keepalive, verbs.None
-	q, err := createQP(o.PD, &options)
+	c.keepalive, granted.QP.Conn.Keepalive = o.QP.Conn.Keepalive, verbs.None
+	q, err := granted.queuePair()
 	if err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}

@@ -112,3 +112,23 @@ func TestReuseRefuses(t *testing.T) {
 		t.Error("two queue pairs share one state")
 	}
 }
+
+// TestSetConn: wishes for a connection may change until there is one.
+func TestSetConn(t *testing.T) {
+	p := newPair(t, verbs.QPOptions{Type: verbs.RC})
+	q, err := p.a.pd.CreateQP(verbs.QPOptions{Type: verbs.MP, SendCQ: p.a.cq})
+	must(t, err)
+	must(t, q.SetConn(verbs.ConnOptions{RetryCount: 2, MTU: 1024}))
+	if o := q.Query().Options.Conn; o.RetryCount != 2 || o.MTU != 1024 || o.Reads != 16 {
+		t.Errorf("%+v", o)
+	}
+	if err := q.SetConn(verbs.ConnOptions{MTU: 77}); !errors.Is(err, verbs.ErrAttr) {
+		t.Errorf("an impossible MTU: %v", err)
+	}
+	if o := q.Query().Options.Conn; o.MTU != 1024 {
+		t.Errorf("what is refused changes nothing, %+v", o)
+	}
+	if err := p.a.qp.SetConn(verbs.ConnOptions{}); !errors.Is(err, verbs.ErrState) {
+		t.Errorf("while connected: %v", err)
+	}
+}
