@@ -57,6 +57,9 @@ type Context struct {
 	polled      [64]verbs.Completion
 }
 
+// handshake has the defaults; tests do not wait as long for a peer that is dead.
+var handshake cm.Config
+
 // Open makes a context.
 func Open(cfg Config) (*Context, error) {
 	cfg, err := cfg.withDefaults()
@@ -83,7 +86,7 @@ func Open(cfg Config) (*Context, error) {
 
 func (c *Context) prepare() (err error) {
 	c.engine = c.device.Engine()
-	if c.manager, err = cm.New(c.device, cm.Config{}); err != nil {
+	if c.manager, err = cm.New(c.device, handshake); err != nil {
 		return err
 	}
 	if c.pd, err = c.device.CreatePD(); err != nil {

@@ -32,9 +32,6 @@ func endBoth(first, second *Channel) {
 	second.Close()
 }
 
-// queuePairs is how many a context has beside the management queue pair.
-func queuePairs(c *Context) int { return c.device.Query().QPs - 1 }
-
 // Channels one after the other use one queue pair at each end. Every one has its own numbers, begins with
 // nothing of the one before, and is left with messages and calls under way.
 func TestQPCache(t *testing.T) {
