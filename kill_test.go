@@ -245,7 +245,7 @@ func (s *server) check(t *testing.T) {
 // handles: each call was handled once and has succeeded, or was handled at most once and has failed.
 // BRAID_MESSAGES=1000000 makes it as long as that.
 func TestKilledAtAnyPoint(t *testing.T) {
-	total := int64(10_000)
+	total := int64(4_000)
 	if text := os.Getenv("BRAID_MESSAGES"); text != "" {
 		var err error
 		if total, err = strconv.ParseInt(text, 10, 64); err != nil {
@@ -254,7 +254,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 	}
 	done, rounds := int64(0), 0
 	for ; done < total; rounds++ {
-		point := 1 + rand.Int64N(total/4)
+		point := 1 + rand.Int64N(total/3)
 		if rounds%2 == 0 {
 			done += killServer(t, point)
 		} else {
@@ -272,8 +272,11 @@ func killServer(t *testing.T, point int64) int64 {
 	t.Helper()
 	s := startServer(t)
 	c := s.callAll(t, callers)
-	for s.handled.all.Load() < point && s.channel.Err() == nil { // a busy machine may end it before
+	for s.handled.all.Load() < point && s.channel.Err() == nil {
 		time.Sleep(100 * time.Microsecond)
+	}
+	if err := s.channel.Err(); err != nil { // on a busy machine
+		t.Logf("ended before its time: %v", err)
 	}
 	s.check(t)
 	c.stop()
