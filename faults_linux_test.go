@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -56,15 +54,9 @@ func TestFault19HalfOpen(t *testing.T) {
 	ch.Close()
 }
 
-// Row 20: all clients connect at once; BRAID_STORM=4096 makes it as many as X-RDMA has.
+// Row 20: all clients connect at once; BRAID_CHANNELS=4096 makes it as many as X-RDMA has.
 func TestFault20Storm(t *testing.T) {
-	n := 256
-	if text := os.Getenv("BRAID_STORM"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n := channelCount(t, 256)
 	cfg := Config{Channels: n, Window: 4, Calls: 4}
 	server, client := open(t, cfg), open(t, cfg)
 	l := listen(t, server)
