@@ -32,6 +32,7 @@ type Channel struct {
 	// The rest belongs to the owner of the context.
 	number    uint32
 	qp        *verbs.QP
+	ready     *verbs.QP // of the cache, for the connection
 	session   *session.Session
 	order     uint64 // messages sent
 	sends     sendQueue

@@ -20,6 +20,7 @@ func (c *Context) forget(ch *Channel) {
 		c.fetches.taken(m)
 		m.Release()
 	}
+	c.keepQP(ch.qp)
 	c.channels[ch.number] = nil
 	c.freeNumbers = append(c.freeNumbers, ch.number)
 	close(ch.gone)
@@ -45,6 +46,9 @@ func (c *Context) add() (*Channel, error) {
 		default:
 			ch.number = uint32(len(c.channels))
 			c.channels = append(c.channels, ch)
+		}
+		if err == nil {
+			ch.ready = c.qps.take()
 		}
 	})
 	return ch, err

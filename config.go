@@ -47,6 +47,10 @@ type Config struct {
 	// Linger is how long Close waits for the peer's application to receive what was
 	// sent, default 5 s; negative: not at all.
 	Linger time.Duration
+	// QPCache is how many queue pairs of channels that have ended wait for later ones (§IV-E), at
+	// about 50 KiB each; default 64, negative: none. Without it Dial also forgoes the ticket by which
+	// a peer knows the address of a context that it was connected to.
+	QPCache int
 	// Channels is how many there may be, default 1024. Together with Window it decides the
 	// size of the completion queue.
 	Channels int
@@ -61,6 +65,9 @@ const (
 	maxCalls        = 1024
 	readsPerChannel = 16 // as many as a queue pair may have
 	signalEvery     = 16 // sends between two completions
+	// defaultQPCache takes 3 MiB at most. A context that has more channels come and go at a time
+	// makes queue pairs anew.
+	defaultQPCache = 64
 )
 
 func (c Config) withDefaults() (Config, error) {
@@ -73,6 +80,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	c.Keepalive = cmp.Or(c.Keepalive, verbs.DefaultKeepalive)
 	c.Linger = cmp.Or(c.Linger, 5*time.Second)
+	c.QPCache = max(cmp.Or(c.QPCache, defaultQPCache), noQPCache)
 	c.Channels = cmp.Or(c.Channels, 1024)
 	if c.Patience < 0 {
 		return c, fmt.Errorf("%w: Patience is %v", ErrConfig, c.Patience)
@@ -88,6 +96,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"Fragment", c.Fragment, 1024, maxMessage},
 		{"Fragments", c.Fragments, 1, 1 << 16},
 		{"Memory", c.Memory, 1 << 20, 1 << 46},
+		{"QPCache", c.QPCache, noQPCache, verbs.MaxQPs},
 		{"Channels", c.Channels, 1, verbs.MaxCQDepth / c.operations()},
 	} {
 		if f.value < f.min || f.value > f.max {

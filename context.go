@@ -43,6 +43,7 @@ type Context struct {
 	// The rest belongs to the owner.
 	channels    []*Channel // by number; nil: free
 	freeNumbers []uint32
+	qps         qpCache
 	listeners   map[*Listener]struct{}
 	dirty       []*Channel // something may be to do
 	operations  operations
@@ -57,6 +58,9 @@ type Context struct {
 	eventFD     *eventFD
 	polled      [64]verbs.Completion
 }
+
+// handshake has the defaults; tests do not wait as long for a peer that is dead.
+var handshake cm.Config
 
 // Open makes a context.
 func Open(cfg Config) (*Context, error) {
@@ -84,7 +88,7 @@ func Open(cfg Config) (*Context, error) {
 
 func (c *Context) prepare() (err error) {
 	c.engine = c.device.Engine()
-	if c.manager, err = cm.New(c.device, cm.Config{}); err != nil {
+	if c.manager, err = cm.New(c.device, handshake); err != nil {
 		return err
 	}
 	if c.pd, err = c.device.CreatePD(); err != nil {
@@ -137,6 +141,7 @@ func (c *Context) Close() error {
 		if c.eventFD != nil {
 			c.eventFD.close()
 		}
+		c.exclusive(func() { c.qps.shrink(0) })
 		c.release()
 	})
 	return nil

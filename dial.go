@@ -76,27 +76,32 @@ func (c *Context) Dial(ctx context.Context, address string) (*Channel, error) {
 	return ch, nil
 }
 
-// options are those of the queue pair.
+// options are those of the connection.
 func (ch *Channel) options() cm.Options {
 	cfg := ch.context.Config()
-	kind := verbs.MP
-	if cfg.SinglePath {
-		kind = verbs.RC
-	}
 	// The receives for the first window are posted before the peer can know of it.
 	h := hello{small: cfg.SmallMessage, maxMessage: cfg.MaxMessage, window: minWindow}
 	return cm.Options{
-		PD: ch.context.pd,
-		QP: verbs.QPOptions{
-			Type: kind, SendCQ: ch.context.cq, SendDepth: cfg.sendDepth(), RecvDepth: cfg.receiveDepth(),
-			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: maxInline,
-			Conn: verbs.ConnOptions{
-				Keepalive: cfg.Keepalive, Reads: readsPerChannel, ReadsServed: readsPerChannel,
-				AckTimeout: cfg.Patience / (retries + 1), RetryCount: retries,
-			},
-		},
+		PD: ch.context.pd, QP: cfg.queuePair(ch.context.cq), Ready: ch.ready,
+		NoTicket:    cfg.QPCache < 0,
 		PrivateData: h.bytes(),
 		Prepare:     ch.prepare,
+	}
+}
+
+// queuePair are the options of a channel's queue pair.
+func (c *Config) queuePair(cq *verbs.CQ) verbs.QPOptions {
+	kind := verbs.MP
+	if c.SinglePath {
+		kind = verbs.RC
+	}
+	return verbs.QPOptions{
+		Type: kind, SendCQ: cq, SendDepth: c.sendDepth(), RecvDepth: c.receiveDepth(),
+		MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: maxInline,
+		Conn: verbs.ConnOptions{
+			Keepalive: c.Keepalive, Reads: readsPerChannel, ReadsServed: readsPerChannel,
+			AckTimeout: c.Patience / (retries + 1), RetryCount: retries,
+		},
 	}
 }
 

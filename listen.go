@@ -49,8 +49,8 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 // Addr is the address listened on.
 func (l *Listener) Addr() netip.AddrPort { return l.listener.Addr() }
 
-// grant accepts the requests of peers, each in a goroutine of its own since a peer may not
-// even exist; the connection manager bounds their number.
+// grant grants the requests of peers, one after the other, and waits for each peer in a goroutine of
+// its own, since it may not even exist; the connection manager bounds their number.
 func (l *Listener) grant(ctx context.Context) {
 	for {
 		request, err := l.listener.Next(ctx)
@@ -58,22 +58,35 @@ func (l *Listener) grant(ctx context.Context) {
 			l.Close() // also when the device is closed
 			return
 		}
-		l.context.background.Go(func() { l.accept(ctx, request) })
+		if ch := l.admit(request); ch != nil {
+			l.context.background.Go(func() { l.await(ctx, request, ch) })
+		}
 	}
 }
 
-func (l *Listener) accept(ctx context.Context, request *cm.Request) {
+// admit makes a channel for a request and grants it, or refuses it.
+func (l *Listener) admit(request *cm.Request) *Channel {
 	var h hello
-	if err := h.parse(request.PrivateData()); err != nil {
-		_ = request.Reject(refusal(err))
-		return
+	err := h.parse(request.PrivateData())
+	var ch *Channel
+	if err == nil {
+		ch, err = l.context.add()
 	}
-	ch, err := l.context.add()
 	if err != nil {
 		_ = request.Reject(refusal(err))
-		return
+		return nil
 	}
-	conn, err := request.Accept(ctx, ch.options())
+	options := ch.options()
+	if err := request.Grant(&options); err != nil {
+		ch.abandon(err)
+		return nil
+	}
+	return ch
+}
+
+// await waits for a peer to be ready, and hands its channel to Accept.
+func (l *Listener) await(ctx context.Context, request *cm.Request, ch *Channel) {
+	conn, err := request.Await(ctx)
 	if err == nil {
 		err = ch.establish(conn)
 	}

@@ -10,13 +10,7 @@ import (
 // Many channels of one context: each works, and an idle one costs a bounded number of bytes.
 // BRAID_CHANNELS=5000 makes it as many as a server of a large cluster has.
 func TestManyChannels(t *testing.T) {
-	n := 300
-	if text := os.Getenv("BRAID_CHANNELS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n := channelCount(t, 300)
 	cfg := Config{Channels: n, Window: 16, Calls: 32}
 	server := open(t, cfg)
 	l := listen(t, server)
@@ -53,6 +47,20 @@ func TestManyChannels(t *testing.T) {
 		t.Errorf("a channel costs %d and %d bytes", frames, perEnd)
 	}
 	runtime.KeepAlive(channels)
+}
+
+// channelCount is how many channels a test has: BRAID_CHANNELS, or a few.
+func channelCount(t *testing.T, few int) int {
+	t.Helper()
+	text := os.Getenv("BRAID_CHANNELS")
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func heapBytes() uint64 {

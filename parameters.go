@@ -38,6 +38,7 @@ var parameters = []Parameter{
 	{Name: "keepalive", Description: "silence after which a peer is asked whether it lives; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.Keepalive }},
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
+	{Name: "qp_cache", Description: "queue pairs of ended channels that wait for later ones; negative: none", Online: true, number: func(c *Config) *int { return &c.QPCache }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
 }
 

@@ -35,6 +35,8 @@ type ContextStats struct {
 	BufferBytes  int // memory for large messages, and of it what is not used
 	UnusedBytes  int
 	PendingBytes int // of large messages that the application does not have yet
+	CachedQPs    int // queue pairs that wait for later channels
+	ReusedQPs    uint64
 }
 
 // Stats returns what the context has now.
@@ -46,6 +48,7 @@ func (c *Context) Stats() (s ContextStats) {
 			}
 		}
 		s.Listeners, s.PendingBytes = len(c.listeners), c.fetches.memory
+		s.CachedQPs, s.ReusedQPs = len(c.qps.waiting), c.qps.reused
 	})
 	s.FrameBytes = c.slots.bytes()
 	s.BufferBytes, s.UnusedBytes = c.buffers.stats()

@@ -14,7 +14,7 @@ func (c *Context) Config() (cfg Config) {
 }
 
 // Update changes the configuration of a running context: change gets the present one and
-// alters it. Fragments, Memory, Keepalive and Linger take effect at once, also on channels
+// alters it. Fragments, Memory, Keepalive, Linger and QPCache take effect at once, also on channels
 // that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
 // can not change. A configuration that is impossible is refused as a whole.
 func (c *Context) Update(change func(*Config)) (err error) {
@@ -31,14 +31,15 @@ func (c *Context) update(change func(*Config)) error {
 	}
 	fixed := next
 	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
-	fixed.MaxMessage, fixed.Patience = c.cfg.MaxMessage, c.cfg.Patience
+	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
 	if fixed != c.cfg {
-		return fmt.Errorf("%w: only Fragments, Memory, Keepalive, Linger, MaxMessage and Patience can change while the context is open", ErrConfig)
+		return fmt.Errorf("%w: only Fragments, Memory, Keepalive, Linger, MaxMessage, Patience and QPCache can change while the context is open", ErrConfig)
 	}
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)
 	}
 	c.cfg = next
+	c.qps.shrink(next.QPCache)
 	for _, ch := range c.channels {
 		if ch != nil {
 			c.touch(ch) // there may be room now

@@ -18,6 +18,14 @@ import (
 // The connection may be used when it returns. When the context ends the peer
 // is told, as far as it can be.
 func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, error) {
+	c, err := m.dial(ctx, address, &o)
+	if err != nil {
+		o.discard()
+	}
+	return c, err
+}
+
+func (m *Manager) dial(ctx context.Context, address string, o *Options) (*Conn, error) {
 	to, err := m.resolve(ctx, address)
 	if err != nil {
 		return nil, err
@@ -36,11 +44,11 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 	}
 	to = netip.AddrPortFrom(route.Remote, to.Port())
 	local := netip.AddrPortFrom(route.Local, ephemeralPort())
-	q, err := createQP(o.PD, &o.QP)
+	q, err := o.queuePair()
 	if err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
 	}
-	req, err := requestFor(q, to, local.Port(), &o)
+	req, err := requestFor(q, to, local.Port(), o)
 	if err != nil {
 		q.Close()
 		return nil, err
@@ -48,6 +56,9 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 	c := newConn(m, local, to)
 	_ = c.adopt(q) // nobody can have ended it yet
 	err = m.command(func(core *machine.Machine, now machine.Time) (err error) {
+		if o.NoTicket {
+			core.ForgetTicket(to.Addr())
+		}
 		if c.id, err = core.Connect(now, to.Addr(), req); err == nil {
 			m.conns[c.id] = c
 		}
@@ -57,7 +68,7 @@ func (m *Manager) Dial(ctx context.Context, address string, o Options) (*Conn, e
 		q.Close()
 		return nil, fmt.Errorf("cm: %w", err)
 	}
-	if err := c.awaitReply(ctx, &o); err != nil {
+	if err := c.awaitReply(ctx, o); err != nil {
 		return nil, fmt.Errorf("dial %v: %w", to, err)
 	}
 	return c, nil

@@ -33,8 +33,8 @@ func (m *Manager) Listen(port uint16) (*Listener, error) {
 }
 
 // ListenProven is Listen for programs that keep something for each request: they see
-// only requests of braid peers that have proven their address, which costs each of
-// these a round trip.
+// only requests of braid peers that have proven their address, which costs a round trip
+// in the first connection of such a peer and none in later ones (see package machine).
 func (m *Manager) ListenProven(port uint16) (*Listener, error) {
 	return m.listen(port, (*machine.Machine).ListenProven)
 }

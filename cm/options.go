@@ -38,6 +38,12 @@ type Options struct {
 	// QP are the options of the queue pair. Type MP asks for several paths and
 	// takes one (RC) where the peer, or the device, does not have MP or does not want it.
 	QP verbs.QPOptions
+	// Ready, if set, is a queue pair in RESET that was created with such options, and takes
+	// the place of a new one in Dial and Request.Accept, which close it if they fail.
+	Ready *verbs.QP
+	// NoTicket has Dial prove its address anew, though an earlier connection to the peer has
+	// left a ticket which spares the round trip.
+	NoTicket bool
 	// PrivateData goes to the peer's program with the request or its answer.
 	PrivateData []byte
 	// Prepare, if set, is called with the queue pair in state INIT: the place to
@@ -58,13 +64,26 @@ func (o *Options) check(d *verbs.Device) error {
 	return nil
 }
 
-// createQP makes the queue pair of a connection: one of RC where the device has no MP,
-// as a NIC has none.
-func createQP(pd *verbs.PD, o *verbs.QPOptions) (*verbs.QP, error) {
-	q, err := pd.CreateQP(*o)
-	if o.Type == verbs.MP && errors.Is(err, errors.ErrUnsupported) {
-		o.Type, o.Conn.MTU = verbs.RC, mad.MTUOf(o.Conn.MTU).Bytes()
-		return pd.CreateQP(*o)
+// discard closes a queue pair that no connection has come to.
+func (o *Options) discard() {
+	if o.Ready != nil {
+		o.Ready.Close()
+	}
+}
+
+// queuePair is the queue pair of a connection: the one that is ready, or a new one; one of RC where
+// the device has no MP, as a NIC has none.
+func (o *Options) queuePair() (*verbs.QP, error) {
+	if o.Ready != nil {
+		if o.Ready.Retype(o.QP.Type) == nil && o.Ready.SetConn(o.QP.Conn) == nil {
+			return o.Ready, nil
+		}
+		o.Ready.Close()
+	}
+	q, err := o.PD.CreateQP(o.QP)
+	if o.QP.Type == verbs.MP && errors.Is(err, errors.ErrUnsupported) {
+		o.QP.Type, o.QP.Conn.MTU = verbs.RC, mad.MTUOf(o.QP.Conn.MTU).Bytes()
+		return o.PD.CreateQP(o.QP)
 	}
 	return q, err
 }

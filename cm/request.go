@@ -38,14 +38,29 @@ func (r *Request) MultiPath() bool { return r.terms != nil && r.terms.multiPath 
 
 // Accept grants the request, and waits until the peer is ready.
 func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
+	if err := r.Grant(&o); err != nil {
+		return nil, err
+	}
+	return r.Await(ctx)
+}
+
+// Grant grants the request, and does not wait: Await does.
+func (r *Request) Grant(o *Options) error {
 	if r.answered.Swap(true) {
-		return nil, ErrAnswered
+		o.discard()
+		return ErrAnswered
 	}
+	if err := r.grant(o); err != nil {
+		o.discard()
+		err = r.conn.abandon(err, refusalOf(err))
+		return fmt.Errorf("accept %v: %w", r.conn.remote, err)
+	}
+	return nil
+}
+
+// Await waits until the peer of a request that was granted is ready.
+func (r *Request) Await(ctx context.Context) (*Conn, error) {
 	c := r.conn
-	if err := r.grant(&o); err != nil {
-		err = c.abandon(err, refusalOf(err))
-		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
-	}
 	select {
 	case <-c.established:
 		return c, nil
@@ -64,11 +79,14 @@ func (r *Request) grant(o *Options) error {
 	if err := o.check(c.manager.device); err != nil {
 		return err
 	}
-	options := o.QP
-	if !r.MultiPath() {
-		options.Type, options.Conn.MTU = verbs.RC, mad.MTUOf(options.Conn.MTU).Bytes()
+	granted := *o
+	if conn := &granted.QP.Conn; !r.MultiPath() {
+		granted.QP.Type, conn.MTU = verbs.RC, mad.MTUOf(conn.MTU).Bytes()
 	}
-	q, err := createQP(o.PD, &options)
+	// Until the RTU the conversation watches the peer, whose queue pair may not be
+	// ready to respond to questions.
+	c.keepalive, granted.QP.Conn.Keepalive = o.QP.Conn.Keepalive, verbs.None
+	q, err := granted.queuePair()
 	if err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
@@ -95,12 +113,6 @@ func (r *Request) grant(o *Options) error {
 		mtu: mtu, terms: r.terms,
 	}
 	if err := p.connect(q, o, &c.manager.limits); err != nil {
-		return fmt.Errorf("cm: %w", err)
-	}
-	// Until the RTU the conversation watches the peer, whose queue pair may not be
-	// ready to respond to questions.
-	c.keepalive = options.Conn.Keepalive
-	if err := q.SetKeepalive(verbs.None); err != nil {
 		return fmt.Errorf("cm: %w", err)
 	}
 	return c.manager.command(func(core *machine.Machine, now machine.Time) error {

@@ -112,6 +112,33 @@ func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
 	}
 }
 
+// A responder that cannot send a response again waits for its acknowledgement as long as for any other: the
+// network may be dead for a time that a connection survives.
+func TestMPKeyEndsBeforeSilence(t *testing.T) {
+	for _, heals := range []bool{true, false} {
+		q := newMPTest(t, nil)
+		q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
+		q.forget()
+		delete(q.mem.regions, q.exposed.RKey)
+		start, patience := q.now, q.mp.attr.patience()
+		for q.mp.State() == RTS && (!heals || q.now-start < patience/2) {
+			q.advanceToTimer()
+			q.forget()
+		}
+		if heals {
+			if q.mp.State() != RTS {
+				t.Fatalf("the connection ends after %d of %d ns", q.now-start, patience)
+			}
+			q.ack(mpResponse(0))
+			if q.mp.recv.owed.unfinished != 0 || q.mp.State() != RTS {
+				t.Errorf("%d responses owed, state %v", q.mp.recv.owed.unfinished, q.mp.State())
+			}
+		} else if q.now-start < patience {
+			t.Errorf("the connection ends after %d of %d ns", q.now-start, patience)
+		}
+	}
+}
+
 // A request whose memory is gone fails by itself: those before it complete
 // first, whether its packets are new or are sent again.
 func TestMPLocalProtectionErrorIsItsOwn(t *testing.T) {

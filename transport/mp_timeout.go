@@ -153,8 +153,9 @@ func (m *MP) timedOut(now Time, id streamID) {
 		return
 	}
 	if id == responses {
-		if m.resp.doubted && m.end.phase == phaseOpen && o.retries >= patienceWithResponses {
-			// The peer had it not, and has ended; or it cannot be reached.
+		if m.resp.doubted && m.end.phase == phaseOpen && m.attr.Timeout == 0 && o.retries >= patienceWithResponses {
+			// The peer had it not, and has ended; or it cannot be reached, and the
+			// retry count, which says for how long that may be, is without end.
 			m.end.refuse(wire.NakRemoteAccess, o.find(o.una).request)
 		}
 		if m.end.phase == phaseRefusing && o.retries >= patienceWithResponses {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -166,7 +167,7 @@ func (e *engine) RouteTo(remote netip.Addr) (verbs.Route, error) {
 		return verbs.Route{}, err
 	}
 	a := e.via[remote]
-	if a == nil || !leadsTo(a.ip, netip.AddrPortFrom(remote, e.cfg.Port)) {
+	if a == nil || !e.leadsTo(a, remote) {
 		if a, err = e.addressTowards(remote); err != nil {
 			return verbs.Route{}, err
 		}
@@ -217,10 +218,27 @@ func (e *engine) addressTowards(remote netip.Addr) (*address, error) {
 	return e.take(source)
 }
 
+// checkedRoute is the route that the kernel was asked for last.
+type checkedRoute struct {
+	local, remote netip.Addr
+	until         transport.Time
+}
+
+// routeTrust is how long the kernel is not asked again: it takes longer than all else that a side does
+// to set up a connection, and is asked for in three steps of it.
+const routeTrust = 100 * transport.Millisecond
+
 // leadsTo says whether packets from an address of ours can go to a peer; the address
 // may have gone away since it was taken.
-func leadsTo(local netip.Addr, remote netip.AddrPort) bool {
-	_, err := routeSource(local, remote)
+func (e *engine) leadsTo(a *address, remote netip.Addr) bool {
+	now := e.Now()
+	if c := &e.route; c.local == a.ip && c.remote == remote && now < c.until {
+		return true
+	}
+	_, err := routeSource(a.ip, netip.AddrPortFrom(remote, e.cfg.Port))
+	if err == nil {
+		e.route = checkedRoute{a.ip, remote, now + routeTrust}
+	}
 	return err == nil
 }
 

@@ -27,6 +27,7 @@ type engine struct {
 	addrs      []*address              // local ones, own first
 	receivers  []*rxSocket             // theirs
 	via        map[netip.Addr]*address // by peer: the address of ours that it is talked to from
+	route      checkedRoute
 	pool       *txPool
 	batch      *txBatch
 	ports      map[wire.QPN]*port

@@ -289,3 +289,47 @@ func TestFault17OldIncarnation(t *testing.T) {
 		})
 	}
 }
+
+// TestFault17ReusedQueuePair makes queue pairs in the memory of closed ones, again and again, and plays back
+// what all the connections before have sent: none of it finds a queue pair, and the data stays right.
+func TestFault17ReusedQueuePair(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			o := verbs.QPOptions{Type: kind}
+			a, b := connect(t, Config{Paths: 2}, o, streamMemory(16<<10, 8))
+			var data, acks []sentPacket
+			for range 5 {
+				sends, responses := tapSends(engineOf(a.dev), 100), tapSends(engineOf(b.dev), 100)
+				newStream(a, b, 16<<10, 8).run(40)
+				hookSends(engineOf(a.dev), nil)
+				hookSends(engineOf(b.dev), nil)
+				data, acks = append(data, sends.taken()...), append(acks, responses.taken()...)
+				for _, s := range []*end{a, b} {
+					noError(t, s.qp.Close())
+					var flushed [64]verbs.Completion
+					for n := len(flushed); n == len(flushed); {
+						var err error
+						n, err = s.cq.Poll(flushed[:])
+						noError(t, err)
+					}
+					o.SendCQ, o.Reuse = s.cq, s.qp
+					var err error
+					s.qp, err = s.pd.CreateQP(o)
+					noError(t, err)
+				}
+				join(t, a, b)
+				arrived := func() uint64 { return statsOf(t, b.dev).UnknownQP + statsOf(t, b.dev).SocketOverflow }
+				before := arrived()
+				stop := newStream(a, b, 16<<10, 8).background()
+				for _, p := range data {
+					inject(t, engineOf(a.dev), p.path, b.dev.Query().Local, p.data)
+				}
+				for _, p := range acks {
+					inject(t, engineOf(b.dev), p.path, a.dev.Query().Local, p.data)
+				}
+				eventually(t, "the old packets have arrived", func() bool { return arrived() >= before+uint64(len(data)) })
+				stop()
+			}
+		})
+	}
+}

@@ -106,6 +106,7 @@ func (e *engine) background() {
 		wait = parkTime
 		if e.tryRound(e.Now(), false) {
 			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
+			e.yielder.lookSoon() // who was told of a completion shall not wait for this thread
 			continue
 		}
 		if now := e.Now(); now < spinUntil {

@@ -27,6 +27,13 @@ type yielder struct {
 
 func (y *yielder) init() { y.runnable[0].Name = "/sched/goroutines/runnable:goroutines" }
 
+// lookSoon has the next round in vain look for others.
+func (y *yielder) lookSoon() {
+	y.mu.Lock()
+	y.last = 0
+	y.mu.Unlock()
+}
+
 // maybeYield is called in each round in vain.
 func (y *yielder) maybeYield(now transport.Time) {
 	if !y.mu.TryLock() {

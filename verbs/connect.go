@@ -135,6 +135,27 @@ func (q *QP) attrFor(remote *ConnParams, route *Route) QPAttr {
 	}
 }
 
+// SetConn replaces the wishes for the connection that the queue pair was created with. It needs
+// RESET.
+func (q *QP) SetConn(o ConnOptions) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	if s := q.transport.State(); s != transport.Reset || q.kind == UD {
+		return fmt.Errorf("%w: %v %v; SetConn needs a connection in RESET", ErrState, q.kind, s)
+	}
+	o = o.withDefaults(&q.device.info, q.kind)
+	if q.kind != MP {
+		o.Paths = 1
+	}
+	if err := o.check(&q.device.info, q.kind); err != nil {
+		return err
+	}
+	q.options.Conn = o
+	return nil
+}
+
 // SetKeepalive changes ConnOptions.Keepalive of a connected queue pair, with the
 // same meaning of zero and None. The peer's silence counts from now on.
 // Package cm uses it for connections that it has not established yet.

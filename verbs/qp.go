@@ -64,7 +64,7 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 	if d.qps[number] != nil {
 		return nil, fmt.Errorf("%w: queue pair %v exists", ErrLimit, number)
 	}
-	t, err := d.newTransport(o.Type, o.config(p, number))
+	t, err := d.transportFor(&o, o.config(p, number))
 	if err != nil {
 		return nil, err
 	}

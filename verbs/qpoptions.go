@@ -68,6 +68,10 @@ type QPOptions struct {
 	// Trace receives the events of the queue pair, packet by packet, under the engine's
 	// lock: it must not block. Nil: there are none.
 	Trace transport.Tracer
+	// Reuse is a closed queue pair of the device whose memory the new one takes, if it can: one of
+	// the same type, in software, that no other has taken. The new one has a number of
+	// its own, and nothing else of the old.
+	Reuse *QP
 	// Conn is how Connect connects.
 	Conn ConnOptions
 }

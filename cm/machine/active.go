@@ -14,7 +14,7 @@ func (m *Machine) Connect(now Time, peer netip.Addr, req mad.REQ) (mad.CommID, e
 	}
 	c := m.open(now, peer, reqSent)
 	c.active, c.localQPN = true, req.QPN
-	c.tid = mad.TransactionID(m.cfg.Rand.Uint64())
+	c.tid = m.requestID(peer)
 	req.LocalID, req.LocalGUID = c.local, m.cfg.GUID
 	req.RemoteTimeout, req.LocalTimeout, req.MaxCMRetries = statedTimeout, statedTimeout, statedRetries
 	m.enter(now, c, reqSent, m.cfg.ConnectTimeout)
@@ -33,7 +33,8 @@ func (m *Machine) handleREP(now Time, from netip.Addr, msg *mad.REP, tid mad.Tra
 	}
 	switch c.state {
 	case reqSent:
-		if m.byQP[qpKey{c.peer, msg.QPN}] != nil {
+		// One in time wait is over for both: its queue pair may be anybody's again.
+		if old := m.byQP[qpKey{c.peer, msg.QPN}]; old != nil && old.state != timeWait {
 			m.rejectStale(now, c, msg)
 			return
 		}

@@ -31,17 +31,18 @@ var retryMark = []byte("brai\x01\x01\x00\x00")
 
 const cookieEnd = 16
 
-// cookieJar has the secrets that cookies are made with. A cookie is good while
+// cookieJar has the secrets that cookies are made with, or tickets. A cookie is good while
 // its secret is the present or the previous one.
 type cookieJar struct {
 	rand     *rand.Rand
+	period   Time        // the life of a secret
 	secrets  [2][32]byte // the present one first
 	rotateAt Time
 }
 
-func newCookieJar(r *rand.Rand) cookieJar {
+func newCookieJar(r *rand.Rand, period Time) cookieJar {
 	// Overdue by a whole period, so that the first use draws both secrets.
-	return cookieJar{rand: r, rotateAt: -secretPeriod}
+	return cookieJar{rand: r, period: period, rotateAt: -period}
 }
 
 // rotate draws new secrets in place of those that are too old.
@@ -55,7 +56,7 @@ func (j *cookieJar) rotate(now Time) {
 			binary.LittleEndian.PutUint64(j.secrets[0][i:], j.rand.Uint64())
 		}
 		// A period that nobody asked in is skipped.
-		j.rotateAt = max(j.rotateAt, now-secretPeriod) + secretPeriod
+		j.rotateAt = max(j.rotateAt, now-j.period) + j.period
 	}
 }
 
@@ -83,7 +84,7 @@ func cookieOf(secret *[32]byte, from netip.Addr, req *mad.REQ) mad.TransactionID
 	binary.BigEndian.PutUint32(b[64:], uint32(req.LocalID))
 	binary.BigEndian.PutUint32(b[68:], uint32(req.QPN))
 	sum := sha256.Sum256(b[:])
-	return mad.TransactionID(binary.BigEndian.Uint64(sum[:]))
+	return mad.TransactionID(binary.BigEndian.Uint64(sum[:])) &^ ticketBit
 }
 
 // askForProof refuses a request for which nothing is kept, with the cookie that

@@ -135,7 +135,7 @@ func TestCookieExpires(t *testing.T) {
 		good  bool
 	}{{0, true}, {secretPeriod, true}, {2 * secretPeriod, false}, {10 * secretPeriod, false}} {
 		for offset := Time(0); offset < secretPeriod; offset += secretPeriod / 3 {
-			jar := newCookieJar(rand.New(rand.NewPCG(1, 2)))
+			jar := newCookieJar(rand.New(rand.NewPCG(1, 2)), secretPeriod)
 			from, req := netip.MustParseAddr("10.0.0.1"), &mad.REQ{LocalID: 5, QPN: 6}
 			jar.rotate(7)
 			cookie := jar.cookie(7+offset, from, req)
@@ -148,7 +148,7 @@ func TestCookieExpires(t *testing.T) {
 
 // TestCookieIsOfOneRequest: each thing that a cookie was made of counts.
 func TestCookieIsOfOneRequest(t *testing.T) {
-	jar := newCookieJar(rand.New(rand.NewPCG(1, 2)))
+	jar := newCookieJar(rand.New(rand.NewPCG(1, 2)), secretPeriod)
 	from, req := netip.MustParseAddr("10.0.0.1"), mad.REQ{LocalID: 5, QPN: 6, Service: 7, LocalGUID: 8}
 	cookie := jar.cookie(1, from, &req)
 	for name, change := range map[string]func(*mad.REQ){

@@ -44,7 +44,7 @@
 //   - no other connection ends because of it.
 //
 // A service may ask for a cookie of everybody (ListenProven): then it learns of no
-// request before.
+// request before. Who has had a connection has a ticket, and needs no cookie.
 //
 // Proven requests have more places, likewise shared among addresses. Messages
 // other than REQ count only if the address, both identifiers and, in a DREQ, the

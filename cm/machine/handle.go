@@ -65,6 +65,7 @@ func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 	case c.state == established && msg.Subject == mad.SubjectOther:
 		// The RTU has arrived.
 		c.confirmed = true
+		m.keepTicket(c.peer, msg)
 		m.enter(now, c, established, Never)
 	}
 }

@@ -60,6 +60,12 @@ const (
 	// is good for one to two of them, longer than ConnectTimeout; a later one
 	// is refused with a fresh one.
 	secretPeriod = 20 * Second
+	// ticketPeriod is that of tickets, good for ten to twenty minutes: as long as an
+	// address may be taken to be whose it was. A program that restarts, or comes back to a peer that
+	// it talks to now and then, is within it.
+	ticketPeriod = 600 * Second
+	// maxTickets bounds the tickets that are kept for requests to others.
+	maxTickets = 4096
 )
 
 // Config of a machine; Rand is required, and zero elsewhere stands for the

@@ -17,7 +17,9 @@ type Machine struct {
 	proven    pool   // half-open connections, by whether the peer's address is proven
 	unproven  pool
 	cookies   cookieJar
-	known     knownAddrs // that answered a probe
+	tickets   cookieJar
+	held      map[netip.Addr]mad.TransactionID // tickets of peers, for us
+	known     knownAddrs                       // that answered a probe
 	timers    deadlines
 	outbox    fifo[datagram]
 	events    fifo[Event]
@@ -48,7 +50,9 @@ func New(cfg Config) *Machine {
 		byQP:      make(map[qpKey]*conn),
 		proven:    newPool(cfg.MaxHalfOpen, provenShare),
 		unproven:  newPool(cfg.MaxUnproven, unprovenShare),
-		cookies:   newCookieJar(cfg.Rand),
+		cookies:   newCookieJar(cfg.Rand, secretPeriod),
+		tickets:   newCookieJar(cfg.Rand, ticketPeriod),
+		held:      make(map[netip.Addr]mad.TransactionID),
 		known:     knownAddrs{until: make(map[netip.Addr]Time)},
 	}
 }
@@ -60,8 +64,8 @@ func (m *Machine) Listen(s mad.ServiceID, backlog int) error {
 }
 
 // ListenProven is Listen for a service that keeps something for each request: the
-// request of a peer which has not proven its address by a cookie is refused with one,
-// and that of a peer which does not know cookies for good. (That an address answered
+// request of a peer which has not proven its address by a cookie or a ticket is refused with a
+// cookie, and that of a peer which does not know cookies for good. (That an address answered
 // a probe proves nothing about a request in its name.)
 func (m *Machine) ListenProven(s mad.ServiceID, backlog int) error {
 	return m.listen(s, &listener{backlog: backlog, cookiesOnly: true})

@@ -18,8 +18,11 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	}
 	l := m.listeners[msg.Service]
 	retry := m.cfg.SupportsRetry != nil && m.cfg.SupportsRetry(msg)
-	cookie := retry && m.cookies.proves(now, from, msg, tid)
-	proven := cookie || !retry && m.known.has(now, from)
+	var cookie, ticket bool
+	if retry {
+		cookie, ticket = m.proof(now, from, msg, tid)
+	}
+	proven := cookie || ticket || !retry && m.known.has(now, from)
 	switch {
 	case l == nil:
 		m.rejectREQ(from, msg, tid, mad.ReasonInvalidService)
@@ -30,7 +33,7 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	case l.cookiesOnly && !retry:
 		m.rejectREQ(from, msg, tid, mad.ReasonUnsupported)
 		return
-	case l.cookiesOnly && !cookie:
+	case l.cookiesOnly && !proven:
 		m.askForProof(now, from, msg, tid)
 		return
 	case len(m.conns) >= m.cfg.MaxConns, proven && (l.waiting >= l.backlog || !m.proven.admits(from)):
@@ -56,6 +59,8 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	case cookie:
 		m.prove(c)
 		m.claimQP(now, c)
+	case ticket:
+		m.prove(c)
 	case proven:
 		m.join(c, &m.proven)
 	default:
@@ -133,6 +138,6 @@ func (m *Machine) handleRTU(now Time, from netip.Addr, msg *mad.RTU, tid mad.Tra
 		m.counters.Duplicates++
 	}
 	if c.state == established && c.confirm {
-		m.sendOnce(c, &mad.MRA{LocalID: c.local, RemoteID: c.remote, Subject: mad.SubjectOther}, c.tid)
+		m.confirmRTU(now, c)
 	}
 }

@@ -209,6 +209,34 @@ func TestStale(t *testing.T) {
 	p.b.happened("refused", Rejected)
 }
 
+// TestNumberOfTimeWait: a peer may use the number of a queue pair again whose connection has ended
+// in good order, though this side still remembers it.
+func TestNumberOfTimeWait(t *testing.T) {
+	p := newPair(t)
+	p.establish(false)
+	p.must(p.b.m.Disconnect(p.now, p.b.last.ID))
+	p.a.take(p.b.sent("ends it", "DREQ"))
+	p.a.happened("over", Disconnected)
+	p.b.take(p.a.sent("agrees", "DREP"))
+	p.b.happened("over", Closed)
+
+	p.a.connect(p.b, 0x12)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x22}, false))
+	p.a.take(p.b.sent("grants with the same number", "REP"))
+	p.a.happened("granted", Replied)
+	id := p.a.last.ID
+	p.must(p.a.m.Ready(p.now, id, false))
+	p.b.take(p.a.sent("is ready", "RTU"))
+	p.b.happened("peer is ready", Established)
+	p.advance(2 * p.a.m.cfg.TimeWait)
+	p.a.happened("the old one is forgotten, and takes nothing with it")
+	if k := (qpKey{p.b.addr, 0x22}); p.a.m.byQP[k] == nil || p.a.m.byQP[k].local != id {
+		t.Error("the new connection does not hold the queue pair")
+	}
+}
+
 // TestLimits: what is beyond a limit is not answered, and the peer's
 // repetitions get through when there is room again.
 func TestLimits(t *testing.T) {
