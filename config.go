@@ -47,6 +47,12 @@ type Config struct {
 	// Linger is how long Close waits for the peer's application to receive what was
 	// sent, default 5 s; negative: not at all.
 	Linger time.Duration
+	// Mock says whether channels may move to TCP when UDP does not reach the peer (§VI-C),
+	// default MockAuto. Both ends have to agree.
+	Mock Mock
+	// MockPort is the TCP port of the context, on which its peers open connections for that; default a free
+	// one. They are told.
+	MockPort int
 	// Channels is how many there may be, default 1024. Together with Window it decides the
 	// size of the completion queue.
 	Channels int
@@ -88,6 +94,8 @@ func (c Config) withDefaults() (Config, error) {
 		{"Fragment", c.Fragment, 1024, maxMessage},
 		{"Fragments", c.Fragments, 1, 1 << 16},
 		{"Memory", c.Memory, 1 << 20, 1 << 46},
+		{"Mock", int(c.Mock), 0, len(mockNames) - 1},
+		{"MockPort", c.MockPort, 0, 65535},
 		{"Channels", c.Channels, 1, verbs.MaxCQDepth / c.operations()},
 	} {
 		if f.value < f.min || f.value > f.max {

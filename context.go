@@ -29,6 +29,9 @@ type Context struct {
 	msgs    sync.Pool // *Msg
 	outs    sync.Pool // *outgoing
 
+	streams *streams // nil: channels stay on UDP
+	onMove  atomic.Pointer[func(Move)]
+
 	inbox inbox
 	owned atomic.Bool // somebody does the work
 
@@ -77,6 +80,9 @@ func Open(cfg Config) (*Context, error) {
 	c.attendance.init(cfg.Background)
 	c.timer = time.AfterFunc(time.Hour, c.tick)
 	c.background.Go(c.standBy)
+	if c.streams != nil {
+		c.background.Go(func() { c.streams.serve(&c.background) })
+	}
 	return c, nil
 }
 
@@ -90,7 +96,12 @@ func (c *Context) prepare() (err error) {
 	}
 	c.slots = newSlots(c.pd, c.cfg.frameSize())
 	c.buffers = newBuffers(c.pd)
-	c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations())
+	if c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations()); err != nil {
+		return err
+	}
+	if c.cfg.Mock != MockOff {
+		c.streams, err = listenStreams(c.device, c.cfg.MockPort)
+	}
 	return err
 }
 
@@ -129,6 +140,9 @@ func (c *Context) Close() error {
 			}
 		}
 		closing.Wait()
+		if c.streams != nil {
+			c.streams.close()
+		}
 		c.engine.Wake()
 		c.timer.Stop()
 		c.background.Wait()
