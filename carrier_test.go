@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -83,13 +84,18 @@ func exchange(t *testing.T, a, b *Channel, size int) {
 	}
 }
 
-func diverted(t *testing.T, c *Context) uint64 {
+func udpStats(t *testing.T, c *Context) udp.Stats {
 	t.Helper()
 	s, ok := udp.StatsOf(c.device)
 	if !ok {
 		t.Fatal("no statistics")
 	}
-	return s.PacketsDiverted
+	return s
+}
+
+func diverted(t *testing.T, c *Context) uint64 {
+	t.Helper()
+	return udpStats(t, c).PacketsDiverted
 }
 
 // A channel moves on command of either end, both ends with it, and says so; back on the command
@@ -161,7 +167,16 @@ func startTraffic(t *testing.T, a, b *Channel, seed uint64) *traffic {
 		t.Fatal(err)
 	}
 	tr.running.Go(func() { tr.oneSided(a, memory, rand.New(rand.NewPCG(seed, 20))) })
-	t.Cleanup(func() { memory.Close() })
+	t.Cleanup(func() {
+		memory.Close()
+		if t.Failed() {
+			for _, ch := range []*Channel{a, b} {
+				u, _ := udp.StatsOf(ch.context.device)
+				u.Paths = nil
+				t.Logf("%+v\n%+v\n%+v", ch.Stats(), ch.qp.Stats(), u)
+			}
+		}
+	})
 	return tr
 }
 
@@ -213,7 +228,7 @@ func (tr *traffic) send(ch *Channel, r *rand.Rand, last chan<- uint64) {
 		}
 	}
 	last <- number
-	tr.callers.Wait() // who receives the last message responds to no further call
+	tr.callers.Wait()                                          // who receives the last message responds to no further call
 	if err := ch.Send(soon(tr.t), message(0, 8)); err != nil { // the end
 		tr.t.Errorf("the last message: %v", err)
 	}
@@ -301,10 +316,11 @@ func TestMovesDuringTraffic(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	kinds(t, func(t *testing.T, cfg Config) {
+		cfg.Patience = 8 * time.Second // whatever else this machine does
 		a, b := pair(t, cfg)
 		tr := startTraffic(t, a, b, seed)
 		r := rand.New(rand.NewPCG(seed, 30))
-		for range 24 {
+		for range 16 {
 			ch := a
 			if r.IntN(2) == 0 {
 				ch = b
@@ -495,6 +511,24 @@ func TestNoTCP(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no such engine", func(t *testing.T) {
+		network := loopnet.New(loopnet.Options{})
+		server, client := network.Open(), network.Open()
+		defer server.Close()
+		defer client.Close()
+		l := listen(t, open(t, Config{Device: server}))
+		ch, err := open(t, Config{Device: client}).Dial(soon(t), l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = ch.SetCarrier(soon(t), CarrierTCP)
+		if !errors.Is(err, ErrNoTCP) || !bytes.Contains([]byte(err.Error()), []byte("engine loopnet")) {
+			t.Errorf("%v", err)
+		}
+		if err := ch.qp.Divert(nil); !errors.Is(err, verbs.ErrNoDetour) {
+			t.Errorf("Divert: %v", err)
+		}
+	})
 	if c := open(t, Config{Mock: MockOff}); c.streams != nil {
 		t.Error("a context without Mock listens on TCP")
 	}
