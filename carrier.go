@@ -2,7 +2,6 @@ package braid
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -68,15 +67,15 @@ func (c Carrier) String() string {
 type MoveReason uint8
 
 const (
-	// MovedOnCommand: SetCarrier, at this end.
+	// MovedOnCommand is by SetCarrier at this end.
 	MovedOnCommand MoveReason = iota + 1
-	// MovedBySilence: nothing has come from the peer though it was asked.
+	// MovedBySilence is because nothing has come from the peer though it was asked.
 	MovedBySilence
-	// MovedByPeer: the peer has moved, for a reason of its own.
+	// MovedByPeer is because the peer has moved, for a reason of its own.
 	MovedByPeer
-	// MovedBack: UDP reaches the peer again.
+	// MovedBack is because UDP reaches the peer again.
 	MovedBack
-	// MovedByBrokenTCP: the TCP connection has ended, or carries nothing.
+	// MovedByBrokenTCP is because the TCP connection has ended, or carries nothing.
 	MovedByBrokenTCP
 )
 
@@ -106,12 +105,9 @@ type Move struct {
 	Err     error // of the TCP connection, if that is why
 }
 
-// ErrNoTCP: the channel has no TCP to move to. The error says whose fault it is.
-var ErrNoTCP = errors.New("braid: the channel has no TCP")
-
 // SetCarrier says what is to carry the packets of the channel, and the peer's as far as it has no
-// command of its own. It returns when this side has moved. Nothing is lost or repeated by a move:
-// the queue pair and all that is on its way stay as they are (X-RDMA §VI-C, Mock).
+// command of its own. It returns when this side has moved; if ctx ends before, it may still do so. Nothing is lost or
+// repeated by a move: the queue pair and all that is on its way stay as they are (X-RDMA §VI-C, Mock).
 func (ch *Channel) SetCarrier(ctx context.Context, c Carrier) error {
 	if err := ch.Err(); err != nil {
 		return err
@@ -143,7 +139,7 @@ func (ch *Channel) noTCP() error {
 }
 
 // OnMove has f called, in a goroutine of its own, whenever a channel of the context has moved; nil: nobody.
-// The calls for one channel come one after the other, and the next move waits for them.
+// The calls for one channel come one after the other. The next move waits for them, and so does SetCarrier.
 func (c *Context) OnMove(f func(Move)) { c.onMove.Store(&f) }
 
 func (c *Context) reportMove(m Move) {

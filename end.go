@@ -26,6 +26,9 @@ func (ch *Channel) queuePairFailed() {
 		if err == nil {
 			err = verbs.ErrFlushed
 		}
+		if f := ch.fallback; f != nil && f.snapshot().err != nil {
+			err = fmt.Errorf("%w; by TCP: %w", err, f.snapshot().err)
+		}
 		ch.end(fmt.Errorf("braid: the channel has ended: %w", err))
 	})
 }

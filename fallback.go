@@ -55,6 +55,7 @@ type carrierState struct {
 	onTCP  bool
 	moves  uint64
 	reason MoveReason // of the last move
+	err    error      // of the last attempt to open a TCP connection
 }
 
 // prepareFallback makes the channel able to move, if both ends are.
@@ -409,7 +410,7 @@ func (f *fallback) closeIfUnused() {
 func (f *fallback) moved(to Carrier, why MoveReason, err error) {
 	f.onTCP = to == CarrierTCP
 	f.mu.Lock()
-	f.state = carrierState{onTCP: f.onTCP, moves: f.state.moves + 1, reason: why}
+	f.state.onTCP, f.state.moves, f.state.reason = f.onTCP, f.state.moves+1, why
 	f.mu.Unlock()
 	f.ch.context.reportMove(Move{Channel: f.ch, To: to, Reason: why, Err: err})
 }

@@ -89,6 +89,9 @@ func (f *fallback) opened(in *input) {
 		return
 	}
 	f.opening = nil
+	f.mu.Lock()
+	f.state.err = in.err
+	f.mu.Unlock()
 	switch {
 	case in.err != nil:
 		f.reply(fmt.Errorf("%w: %w", ErrNoTCP, in.err))

@@ -3,6 +3,7 @@ package braid
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +21,8 @@ type token [16]byte
 
 // newToken draws one, from where the keys of memory come from too.
 func newToken(e verbs.Engine) (t token) {
-	for i := range t {
-		t[i] = byte(e.Random())
-	}
+	binary.NativeEndian.PutUint64(t[:8], e.Random())
+	binary.NativeEndian.PutUint64(t[8:], e.Random())
 	return t
 }
 
@@ -39,19 +39,24 @@ const (
 // Limits of a context's TCP. A stranger is a connection that has not shown a token.
 const (
 	// maxStrangers and maxStrangersAt bound strangers, and those of one address: a flood
-	// from one address leaves room for others.
+	// from one address leaves room for others. As many may come as a context opens at a time.
 	maxStrangers   = 256
-	maxStrangersAt = 16
+	maxStrangersAt = maxOpening
 	// strangerTime is what a stranger has to show its token, in 20 bytes.
 	strangerTime = 2 * time.Second
 	// maxOpening is how many connections a context opens at a time: when a network fails, all of its
-	// channels want one.
-	maxOpening = 64
+	// channels want one, perhaps to the same peer.
+	maxOpening = 32
+	// openPause is before the next attempt where the peer had no room for a stranger.
+	openPause = 30 * time.Millisecond
 	// acceptPause follows an error of accept, such as too many open files.
 	acceptPause = 50 * time.Millisecond
 )
 
-var errBusy = errors.New("braid: the peer is opening a connection itself")
+var (
+	errBusy    = errors.New("the peer is opening a TCP connection itself")
+	errNoReply = errors.New("the peer has not replied by TCP")
+)
 
 // streams are the TCP connections of a context, as long as they belong to no channel.
 type streams struct {
@@ -170,8 +175,24 @@ func (s *streams) forget(f *fallback) {
 	delete(s.expected, f.own)
 }
 
-// open opens a connection to the peer of a channel and shows it the peer's token.
+// open opens a connection to the peer of a channel. A peer that closes it without a word may have
+// had too many strangers.
 func (s *streams) open(ctx context.Context, f *fallback) (net.Conn, error) {
+	for {
+		conn, err := s.try(ctx, f)
+		if err == nil || !errors.Is(err, errNoReply) {
+			return conn, err
+		}
+		select {
+		case <-time.After(openPause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// try opens a connection and shows the peer its token.
+func (s *streams) try(ctx context.Context, f *fallback) (net.Conn, error) {
 	select {
 	case s.opening <- struct{}{}:
 		defer func() { <-s.opening }()
@@ -203,12 +224,13 @@ func (s *streams) open(ctx context.Context, f *fallback) (net.Conn, error) {
 
 // introduce is the opener's part of the greeting.
 func introduce(conn net.Conn, f *fallback) error {
-	if _, err := conn.Write(append(greetingMagic[:len(greetingMagic):len(greetingMagic)], f.peer[:]...)); err != nil {
-		return err
-	}
 	var verdict [1]byte
-	if _, err := io.ReadFull(conn, verdict[:]); err != nil {
-		return err
+	_, err := conn.Write(append(greetingMagic[:len(greetingMagic):len(greetingMagic)], f.peer[:]...))
+	if err == nil {
+		_, err = io.ReadFull(conn, verdict[:])
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoReply, err)
 	}
 	if verdict[0] != accepted {
 		return errBusy

@@ -110,7 +110,7 @@ func TestDetour(t *testing.T) {
 			noError(t, b.qp.Divert(nil))
 			s.run(10)
 		}
-		const steps = 4000
+		const steps = 1600
 		step, target := 0, s.received+100
 		noError(t, s.runWhile(func() bool { // packets are on their way
 			switch step++; step * 8 / steps {

@@ -1,15 +1,11 @@
 package verbs
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/braid-rdma/braid/transport"
 )
-
-// ErrNoDetour: the device's engine cannot let packets take another way than its network.
-var ErrNoDetour = errors.New("verbs: the packets of this device have no way but its network")
 
 // Detour is an engine that lets the packets of a connected queue pair take another way
 // than its network: one that the program has, such as a TCP connection. The queue pair

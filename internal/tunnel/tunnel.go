@@ -22,7 +22,7 @@ type Handler interface {
 	Ended(reason error)
 }
 
-// ErrFrame: the peer has sent a frame of an impossible length.
+// ErrFrame ends a tunnel whose peer has sent a frame of an impossible length.
 var ErrFrame = errors.New("tunnel: a frame of an impossible length")
 
 var errControl = errors.New("tunnel: the peer does not read")
