@@ -104,9 +104,9 @@ func (ch *Channel) endMessages(err error) {
 
 // disconnect closes the connection and frees what the channel had.
 func (ch *Channel) disconnect() {
-	ch.conn.Close() // a peer that does not respond is told no more
 	if ch.fallback != nil {
 		ch.fallback.end()
 	}
+	ch.conn.Close() // a peer that does not respond is told no more
 	ch.context.exclusive(func() { ch.context.forget(ch) })
 }

@@ -158,8 +158,12 @@ func (f *fallback) wake() {
 	}
 }
 
-// end is the end of the channel, whose queue pair is closed. What it has sent by TCP still goes.
+// end is the end of the channel. A peer that can be reached by TCP only is told by TCP, after
+// the acknowledgements that the queue pair has held back: it sends none when it is in the error state.
 func (f *fallback) end() {
+	if f.snapshot().onTCP {
+		_ = f.ch.qp.Modify(verbs.Err, nil) // where it has failed already there is nothing to send
+	}
 	f.ch.context.streams.forget(f)
 	f.mu.Lock()
 	f.over = true
@@ -259,7 +263,6 @@ func (f *fallback) finish() {
 	if f.link != nil {
 		f.link.tunnel.Control(controlBye)
 		f.link.tunnel.Close()
-		f.link.tunnel.Wait()
 	}
 }
 
@@ -300,17 +303,18 @@ func (f *fallback) command(c Carrier, done chan error) {
 		if f.link != nil {
 			f.commanded()
 		} else {
-			f.open()
+			f.open(false)
 		}
 		return
 	case CarrierUDP:
 		f.mode, f.at = c, time.Time{}
-		f.reply(fmt.Errorf("%w: another command has come: %v", ErrNoTCP, c))
+		f.overruled(c)
 		if f.onTCP {
 			f.moveToUDP(MovedOnCommand, nil)
 		}
 	case CarrierAuto:
 		f.mode = c
+		f.overruled(c)
 		if f.onTCP {
 			f.tellOnTCP()
 			f.startProbing()
@@ -320,6 +324,11 @@ func (f *fallback) command(c Carrier, done chan error) {
 		return
 	}
 	done <- nil
+}
+
+// overruled ends the commands that wait for TCP when another has come.
+func (f *fallback) overruled(by Carrier) {
+	f.reply(fmt.Errorf("%w: another command has come: %v", ErrNoTCP, by))
 }
 
 // commanded ends the commands that wait for TCP, which is there.
@@ -347,9 +356,11 @@ func (f *fallback) silent() {
 	case f.mode == CarrierUDP:
 	case f.link != nil:
 		f.moveToTCP(MovedBySilence)
-	case f.opening == nil:
-		f.leave()
-		f.open()
+	default:
+		if f.opening == nil {
+			f.leave()
+		}
+		f.open(true)
 	}
 }
 
@@ -363,7 +374,7 @@ func (f *fallback) due() {
 	case f.onTCP:
 		f.probe()
 	case f.mode == CarrierTCP && f.link == nil:
-		f.open()
+		f.open(false)
 	}
 }
 

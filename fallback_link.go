@@ -53,6 +53,7 @@ func (f *fallback) use(conn net.Conn, ours bool) {
 	f.link, f.linkOurs, f.linkedAt = &link{f: f}, ours, time.Now()
 	f.peerOnTCP, f.peerPinned, f.retry = false, false, 0
 	f.link.tunnel = tunnel.Start(conn, max(minLifetime, f.patience/2), f.link)
+	f.ch.context.background.Go(f.link.tunnel.Wait)
 }
 
 // minLifetime is the least time that a packet may take through TCP, or else the connection is given up. TCP
@@ -61,15 +62,19 @@ func (f *fallback) use(conn net.Conn, ours bool) {
 const minLifetime = 2 * time.Second
 
 // opening is an attempt to open a connection.
-type opening struct{ cancel context.CancelFunc }
+type opening struct {
+	cancel  context.CancelFunc
+	silence bool // the peer is silent; else a command wants it
+}
 
 // open opens a TCP connection to the peer, unless that is being done.
-func (f *fallback) open() {
+func (f *fallback) open(silence bool) {
 	if f.opening != nil {
+		f.opening.silence = f.opening.silence || silence
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(minOpening, f.patience/openingShare))
-	o := &opening{cancel}
+	o := &opening{cancel, silence}
 	f.opening = o
 	f.ch.context.background.Go(func() {
 		defer cancel()
@@ -98,8 +103,8 @@ func (f *fallback) opened(in *input) {
 		if f.mode == CarrierTCP {
 			f.retryLater()
 		}
-	case f.mode == CarrierUDP && len(f.commands) == 0:
-		_ = in.conn.Close() // commanded meanwhile
+	case len(f.commands) == 0 && (f.mode == CarrierUDP || f.mode == CarrierAuto && !in.opening.silence):
+		_ = in.conn.Close() // another command has come
 	default:
 		f.use(in.conn, true)
 		f.linked()
