@@ -25,6 +25,10 @@ type Channel struct {
 	done    chan struct{} // closed with ended
 	gone    chan struct{} // closed when all that the channel had is free
 
+	dialled  bool      // by this side
+	token    token     // what the peer must know to open a TCP connection
+	fallback *fallback // nil: there is no TCP to move to
+
 	incoming chan *Msg // for Receive
 	handler  Handler
 	serve    context.Context // of Serve

@@ -51,6 +51,12 @@ type Config struct {
 	// about 50 KiB each; default 64, negative: none. Without it Dial also forgoes the ticket by which
 	// a peer knows the address of a context that it was connected to.
 	QPCache int
+	// Mock says whether channels may move to TCP when UDP does not reach the peer (§VI-C),
+	// default MockAuto. Both ends have to agree.
+	Mock Mock
+	// MockPort is the TCP port of the context, on which its peers open connections for that; default a free
+	// one. They are told.
+	MockPort int
 	// Channels is how many there may be, default 1024. Together with Window it decides the
 	// size of the completion queue.
 	Channels int
@@ -97,6 +103,8 @@ func (c Config) withDefaults() (Config, error) {
 		{"Fragments", c.Fragments, 1, 1 << 16},
 		{"Memory", c.Memory, 1 << 20, 1 << 46},
 		{"QPCache", c.QPCache, noQPCache, verbs.MaxQPs},
+		{"Mock", int(c.Mock), 0, len(mockNames) - 1},
+		{"MockPort", c.MockPort, 0, 65535},
 		{"Channels", c.Channels, 1, verbs.MaxCQDepth / c.operations()},
 	} {
 		if f.value < f.min || f.value > f.max {

@@ -33,6 +33,8 @@ type Context struct {
 	handled    inbox       // what handlers that ran one after the other have left to be done
 	owned      atomic.Bool // somebody does the work
 	overlooked atomic.Bool // there may be a completion that the owner has not seen
+	streams *streams // nil: channels stay on UDP
+	onMove  atomic.Pointer[func(Move)]
 
 	attendance attendance
 	timer      *time.Timer
@@ -83,6 +85,9 @@ func Open(cfg Config) (*Context, error) {
 	c.attendance.init(cfg.Background)
 	c.timer = time.AfterFunc(time.Hour, c.tick)
 	c.background.Go(c.standBy)
+	if c.streams != nil {
+		c.background.Go(func() { c.streams.serve(&c.background) })
+	}
 	return c, nil
 }
 
@@ -96,7 +101,12 @@ func (c *Context) prepare() (err error) {
 	}
 	c.slots = newSlots(c.pd, c.cfg.frameSize())
 	c.buffers = newBuffers(c.pd)
-	c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations())
+	if c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations()); err != nil {
+		return err
+	}
+	if c.cfg.Mock != MockOff {
+		c.streams, err = listenStreams(c.device, c.cfg.MockPort)
+	}
 	return err
 }
 
@@ -135,6 +145,9 @@ func (c *Context) Close() error {
 			}
 		}
 		closing.Wait()
+		if c.streams != nil {
+			c.streams.close()
+		}
 		c.engine.Wake()
 		c.timer.Stop()
 		c.background.Wait()

@@ -19,8 +19,14 @@ import (
 //	4-7     longest small message
 //	8-11    longest message
 //	12-13   messages that may be sent at first
+//	14-15   TCP port for Mock; 0: none
+//	16-31   with it, what the peer must know that opens a connection there
+//
+// A hello may be longer or, from peers that know less, shorter: it ends after byte 13 then.
 type hello struct {
 	small, maxMessage, window int
+	tcpPort                   uint16
+	token                     token
 }
 
 // maxInline is up to which length a frame is copied when it is posted, so that its memory is free
@@ -32,15 +38,20 @@ const maxInline = 256 + session.MaxHeader
 const retries = 7
 
 const (
-	helloLen     = 14
+	helloLen     = 14 // without TCP
+	helloTCPLen  = helloLen + 2 + len(token{})
 	helloVersion = 1
 )
 
 func (h *hello) bytes() []byte {
-	b := append(make([]byte, 0, helloLen), 'b', 'r', 'd', helloVersion)
+	b := append(make([]byte, 0, helloTCPLen), 'b', 'r', 'd', helloVersion)
 	b = binary.BigEndian.AppendUint32(b, uint32(h.small))
 	b = binary.BigEndian.AppendUint32(b, uint32(h.maxMessage))
-	return binary.BigEndian.AppendUint16(b, uint16(h.window))
+	b = binary.BigEndian.AppendUint16(b, uint16(h.window))
+	if h.tcpPort == 0 {
+		return b
+	}
+	return append(binary.BigEndian.AppendUint16(b, h.tcpPort), h.token[:]...)
 }
 
 func (h *hello) parse(b []byte) error {
@@ -53,6 +64,9 @@ func (h *hello) parse(b []byte) error {
 	h.small = int(binary.BigEndian.Uint32(b[4:]))
 	h.maxMessage = int(binary.BigEndian.Uint32(b[8:]))
 	h.window = int(binary.BigEndian.Uint16(b[12:]))
+	if len(b) >= helloTCPLen {
+		h.tcpPort, h.token = binary.BigEndian.Uint16(b[14:]), token(b[16:])
+	}
 	if h.small < 1 || h.small > maxSmall || h.maxMessage < 1 || h.maxMessage > maxMessage || h.window > maxWindow {
 		return fmt.Errorf("%w: messages of %d and %d bytes, a window of %d", ErrPeer, h.small, h.maxMessage, h.window)
 	}
@@ -65,6 +79,7 @@ func (c *Context) Dial(ctx context.Context, address string) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
+	ch.dialled = true
 	conn, err := c.manager.Dial(ctx, address, ch.options())
 	if err == nil {
 		err = ch.establish(conn)
@@ -81,6 +96,10 @@ func (ch *Channel) options() cm.Options {
 	cfg := ch.context.Config()
 	// The receives for the first window are posted before the peer can know of it.
 	h := hello{small: cfg.SmallMessage, maxMessage: cfg.MaxMessage, window: minWindow}
+	if s := ch.context.streams; s != nil {
+		ch.token = newToken(ch.context.engine)
+		h.tcpPort, h.token = s.port(), ch.token
+	}
 	return cm.Options{
 		PD: ch.context.pd, QP: cfg.queuePair(ch.context.cq), Ready: ch.ready,
 		NoTicket:    cfg.QPCache < 0,
@@ -136,6 +155,7 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 			ch.context.background.Go(ch.disconnect)
 			return
 		}
+		ch.prepareFallback()
 		if ch.broken {
 			ch.broken = false
 			ch.queuePairFailed()

@@ -26,6 +26,9 @@ func (ch *Channel) queuePairFailed() {
 		if err == nil {
 			err = verbs.ErrFlushed
 		}
+		if f := ch.fallback; f != nil && f.snapshot().err != nil {
+			err = fmt.Errorf("%w; by TCP: %w", err, f.snapshot().err)
+		}
 		ch.end(fmt.Errorf("braid: the channel has ended: %w", err))
 	})
 }
@@ -101,6 +104,9 @@ func (ch *Channel) endMessages(err error) {
 
 // disconnect closes the connection and frees what the channel had.
 func (ch *Channel) disconnect() {
+	if ch.fallback != nil {
+		ch.fallback.end()
+	}
 	ch.conn.Close() // a peer that does not respond is told no more
 	ch.context.exclusive(func() { ch.context.forget(ch) })
 }

@@ -29,6 +29,8 @@ var (
 	ErrNotCall = errors.New("braid: the message wants no reply")
 	// ErrLimit: there are as many channels as the configuration allows.
 	ErrLimit = errors.New("braid: too many channels")
+	// ErrNoTCP: the channel has no TCP to move to. The error says why.
+	ErrNoTCP = errors.New("braid: the channel has no TCP")
 	// ErrConfig: a value of the configuration is impossible.
 	ErrConfig = errors.New("braid: bad configuration")
 )

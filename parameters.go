@@ -3,6 +3,7 @@ package braid
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,13 @@ type Parameter struct {
 	number   func(*Config) *int
 	duration func(*Config) *time.Duration
 	flag     func(*Config) *bool
+	word     func(*Config) textValue
+}
+
+// textValue is a value that has names of its own.
+type textValue interface {
+	encoding.TextMarshaler
+	encoding.TextUnmarshaler
 }
 
 // parameters are all that a text can say of a configuration. X-RDMA's own (table III) are in
@@ -39,6 +47,8 @@ var parameters = []Parameter{
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
 	{Name: "qp_cache", Description: "queue pairs of ended channels that wait for later ones; negative: none", Online: true, number: func(c *Config) *int { return &c.QPCache }},
+	{Name: "mock", Description: "auto: channels move to TCP while UDP does not reach the peer; off: never", word: func(c *Config) textValue { return &c.Mock }},
+	{Name: "mock_port", Description: "TCP port for that; 0: a free one", number: func(c *Config) *int { return &c.MockPort }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
 }
 
@@ -124,6 +134,8 @@ func (p *Parameter) set(c *Config, value string) (err error) {
 		*p.number(c), err = parseNumber(value)
 	case p.duration != nil:
 		*p.duration(c), err = time.ParseDuration(value)
+	case p.word != nil:
+		err = p.word(c).UnmarshalText([]byte(value))
 	default:
 		*p.flag(c), err = strconv.ParseBool(value)
 	}
@@ -136,6 +148,9 @@ func (p *Parameter) text(c *Config) string {
 		return strconv.Itoa(*p.number(c))
 	case p.duration != nil:
 		return p.duration(c).String()
+	case p.word != nil:
+		text, _ := p.word(c).MarshalText() // names cannot fail
+		return string(text)
 	default:
 		return strconv.FormatBool(*p.flag(c))
 	}

@@ -11,6 +11,9 @@ type Stats struct {
 	FetchedBytes    uint64 // of large messages
 	Filtered        uint64 // messages that a Filter disturbed
 	RNRs            uint64 // frames that found no receive, at this end and at the peer's: always zero
+	OnTCP           bool   // what this side sends goes by TCP now
+	Moves           uint64 // from UDP to TCP or back
+	LastMove        MoveReason
 }
 
 // Stats returns what has happened so far.
@@ -23,6 +26,10 @@ func (ch *Channel) Stats() (s Stats) {
 		}
 		q := ch.qp.Stats()
 		s.RNRs = q.RNRNaksSent + q.RNRNaksReceived
+		if ch.fallback != nil {
+			state := ch.fallback.snapshot()
+			s.OnTCP, s.Moves, s.LastMove = state.onTCP, state.moves, state.reason
+		}
 	})
 	return s
 }
@@ -31,8 +38,10 @@ func (ch *Channel) Stats() (s Stats) {
 type ContextStats struct {
 	Channels     int
 	Listeners    int
-	FrameBytes   int // memory for small messages and receives
-	BufferBytes  int // memory for large messages, and of it what is not used
+	OnTCP        int    // channels whose packets go by TCP now
+	Strangers    uint64 // TCP connections that belonged to no channel, and were refused
+	FrameBytes   int    // memory for small messages and receives
+	BufferBytes  int    // memory for large messages, and of it what is not used
 	UnusedBytes  int
 	PendingBytes int // of large messages that the application does not have yet
 	CachedQPs    int // queue pairs that wait for later channels
@@ -45,11 +54,17 @@ func (c *Context) Stats() (s ContextStats) {
 		for _, ch := range c.channels {
 			if ch != nil {
 				s.Channels++
+				if ch.fallback != nil && ch.fallback.snapshot().onTCP {
+					s.OnTCP++
+				}
 			}
 		}
 		s.Listeners, s.PendingBytes = len(c.listeners), c.fetches.memory
 		s.CachedQPs, s.ReusedQPs = len(c.qps.waiting), c.qps.reused
 	})
+	if c.streams != nil {
+		s.Strangers = c.streams.strangersRefused()
+	}
 	s.FrameBytes = c.slots.bytes()
 	s.BufferBytes, s.UnusedBytes = c.buffers.stats()
 	return s

@@ -19,6 +19,11 @@
 // nobody polls, and steps aside while somebody does: a poll grants its caller a
 // short lease. Waiting is hybrid: spin briefly, then block in ppoll.
 //
+// # Detours
+//
+// The packets of a queue pair may leave by a way that the program has, and come back by it (verbs.Detour):
+// they are the same packets, and the engine checks them as if a socket had brought them.
+//
 // # Addresses
 //
 // A device has one receiving socket for each of its local addresses: the one that

@@ -44,6 +44,7 @@ type engine struct {
 	completion transport.Completion // scratch: what is delivered
 	event      transport.Event      // scratch, likewise
 	flow       flow                 // scratch: the flow of the packet that is encoded
+	detour     []byte               // scratch: a packet that takes another way
 	last       *port                // the queue pair of the last packet that arrived
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
@@ -164,7 +165,7 @@ func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	p.peer = peer
+	p.peer, p.way, p.watcher = peer, nil, nil // it may have had another connection before
 	return nil
 }
 

@@ -41,6 +41,9 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 	for due := len(e.timers); due > 0 && e.timers.next() <= now; due-- {
 		p := e.timers[0]
 		p.qp.HandleTimeout(now)
+		if p.watcher != nil {
+			e.watchSilence(now, p)
+		}
 		e.timers.set(p, p.qp.Timeout())
 		e.touch(p)
 		worked = true

@@ -19,6 +19,10 @@ type port struct {
 	index    int    // place in the timer heap; -1: not there
 	epoch    uint64 // when it last received
 	window   int    // last window told to it
+
+	way     verbs.Way            // nil: packets leave by the sockets
+	watcher verbs.NetworkWatcher // nil: nobody wants to know how the network does
+	silence silence
 }
 
 // peer is an address that packets are sent to, with what is computed once per

@@ -86,33 +86,56 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 	if e.capture != nil {
 		e.captureReceived(a, b, m)
 	}
-	if len(b) < wire.BTHLen+wire.ICRCLen {
-		e.stats.Malformed++
+	payload, ok := e.parse(b)
+	if !ok {
 		return
 	}
-	packet := &e.packet
-	payload, err := wire.ParseHeaders(b[:len(b)-wire.ICRCLen], &packet.Headers)
-	if err != nil {
-		e.stats.Malformed++
+	p := e.portOf(a, m)
+	if p == nil || !e.whole(a, b, m, index) || e.faults.active && e.faults.dropsArrival(e, &e.packet) {
 		return
 	}
-	p := e.portOf(packet, a, m)
-	if p == nil {
+	if e.packet.Opcode == wire.NetworkProbe {
+		if p.watcher != nil {
+			p.watcher.Probed(uint32(e.packet.PSN))
+		}
 		return
 	}
-	if !a.checker.valid(b, m.src, packet.Opcode.IsMP(), index) {
-		e.stats.BadICRC++
-		return
-	}
-	if e.faults.active && e.faults.dropsArrival(e, packet) {
-		return
-	}
-	packet.Length = len(payload)
-	packet.Spans = packet.Spans[:0]
 	if p.peer == nil {
-		packet.AH = e.addresses.Learn(m.src.Addr())
+		e.packet.AH = e.addresses.Learn(m.src.Addr())
 		e.use(m.src.Addr(), a)
 	}
+	e.handOver(now, p, payload)
+}
+
+// parse reads the headers of a packet into the scratch packet.
+func (e *engine) parse(b []byte) (payload []byte, ok bool) {
+	if len(b) < wire.BTHLen+wire.ICRCLen {
+		e.stats.Malformed++
+		return nil, false
+	}
+	payload, err := wire.ParseHeaders(b[:len(b)-wire.ICRCLen], &e.packet.Headers)
+	if err != nil {
+		e.stats.Malformed++
+		return nil, false
+	}
+	return payload, true
+}
+
+// whole checks the ICRC.
+func (e *engine) whole(a *address, b []byte, m *rxMessage, index int) bool {
+	if a.checker.valid(b, m.src, e.packet.Opcode.IsMP(), index) {
+		return true
+	}
+	e.stats.BadICRC++
+	return false
+}
+
+// handOver gives the scratch packet to its queue pair.
+func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
+	packet := &e.packet
+	packet.Length = len(payload)
+	packet.Spans = packet.Spans[:0]
+	p.silence.arrived++
 	e.noteActive(now, p)
 	if p.qp.HandlePacket(now, packet) == transport.Place {
 		place(packet.Spans, payload)
@@ -120,30 +143,39 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 	e.touch(p)
 }
 
-// portOf finds the queue pair that a packet is for. A connected queue pair
-// hears nobody but its peer, and at no other address than the one that it sends from.
-func (e *engine) portOf(packet *transport.Packet, a *address, m *rxMessage) *port {
+// portOf finds the queue pair that the packet is for.
+func (e *engine) portOf(a *address, m *rxMessage) *port {
 	p := e.last
-	if p == nil || p.qp.Number() != packet.DestQP {
-		if p = e.ports[packet.DestQP]; p == nil {
+	if p == nil || p.qp.Number() != e.packet.DestQP {
+		if p = e.ports[e.packet.DestQP]; p == nil {
 			e.stats.UnknownQP++
 			return nil
 		}
 		e.last = p
 	}
-	if packet.PKey|0x8000 != wire.DefaultPKey {
-		e.stats.BadPKey++
-		return nil
-	}
-	datagram := packet.Opcode == wire.UDSendOnly || packet.Opcode == wire.UDSendOnlyImm
-	if p.peer == nil && datagram {
-		return p
-	}
-	if p.peer == nil || datagram || p.peer.addr != m.src.Addr() || p.peer.at != a {
-		e.stats.WrongSource++
+	if !e.admits(p, a, m) {
 		return nil
 	}
 	return p
+}
+
+// admits says whether the packet may be one for a queue pair. A connected queue pair
+// hears nobody but its peer, and at no other address than the one that it sends from.
+func (e *engine) admits(p *port, a *address, m *rxMessage) bool {
+	packet := &e.packet
+	if packet.PKey|0x8000 != wire.DefaultPKey {
+		e.stats.BadPKey++
+		return false
+	}
+	datagram := packet.Opcode == wire.UDSendOnly || packet.Opcode == wire.UDSendOnlyImm
+	if p.peer == nil && datagram {
+		return true
+	}
+	if p.peer == nil || datagram || p.peer.addr != m.src.Addr() || p.peer.at != a {
+		e.stats.WrongSource++
+		return false
+	}
+	return true
 }
 
 // place copies the payload to where the transport decided.

@@ -3,22 +3,25 @@ package udp
 // Stats count what the engine itself saw; queue pairs have counters of their own.
 type Stats struct {
 	PacketsSent, PacketsReceived uint64
-	Malformed                    uint64 // too short, or no packet of the protocol
-	BadICRC                      uint64
-	BadPKey                      uint64
-	UnknownQP                    uint64 // for a queue pair that does not exist
-	WrongSource                  uint64 // for a queue pair, but not from its peer
-	NoAddress                    uint64 // datagrams to an address that is gone
-	SocketOverflow               uint64 // packets that the kernel dropped because the buffer was full (SO_RXQ_OVFL)
-	Backpressure                 uint64 // flushes that the kernel took only in part
-	SendDropped                  uint64 // packets given up after an error of the socket
-	ReceiveErrors, PollErrors    uint64
-	IdleRounds                   uint64      // rounds of the loop that found nothing to do
-	FaultDropped                 uint64      // packets lost on purpose
-	FaultDamaged                 uint64      // packets damaged on purpose
-	CaptureErrors                uint64      // packets missing from the capture, or the error that ended it
-	SharedSourcePorts            uint64      // source ports that could not be opened and share the socket of another
-	Paths                        []PathStats // by source port, up to the last in use
+	// Those that took another way than the sockets (verbs.Detour).
+	PacketsDiverted, PacketsInjected uint64
+
+	Malformed                 uint64 // too short, or no packet of the protocol
+	BadICRC                   uint64
+	BadPKey                   uint64
+	UnknownQP                 uint64 // for a queue pair that does not exist
+	WrongSource               uint64 // for a queue pair, but not from its peer
+	NoAddress                 uint64 // datagrams to an address that is gone
+	SocketOverflow            uint64 // packets that the kernel dropped because the buffer was full (SO_RXQ_OVFL)
+	Backpressure              uint64 // flushes that the kernel took only in part
+	SendDropped               uint64 // packets given up after an error of the socket
+	ReceiveErrors, PollErrors uint64
+	IdleRounds                uint64      // rounds of the loop that found nothing to do
+	FaultDropped              uint64      // packets lost on purpose
+	FaultDamaged              uint64      // packets damaged on purpose
+	CaptureErrors             uint64      // packets missing from the capture, or the error that ended it
+	SharedSourcePorts         uint64      // source ports that could not be opened and share the socket of another
+	Paths                     []PathStats // by source port, up to the last in use
 }
 
 // PathStats describe one source port; the zero value one that was not used.

@@ -45,6 +45,10 @@ func (e *engine) drive(now transport.Time) {
 // transmit sends what the queue pair has, and returns whether there may be more.
 func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 	for range turnPackets {
+		if p.way != nil && !p.way.Room() {
+			p.qp.HandleBackpressure(now)
+			return false // it asks for more when it has room
+		}
 		if !e.batch.room() {
 			if e.flush(); !e.batch.room() {
 				p.qp.HandleBackpressure(now)
@@ -155,8 +159,12 @@ func (e *engine) wayOf(p *port, packet *transport.Packet) (path, source int) {
 	return p.path, p.path
 }
 
-// encode adds a packet to the batch.
+// encode adds a packet to the batch, or gives it to the way that the queue pair's packets take.
 func (e *engine) encode(p *port, packet *transport.Packet) {
+	if p.way != nil {
+		e.divert(p, packet)
+		return
+	}
 	to := p.peer
 	if packet.Opcode == wire.UDSendOnly || packet.Opcode == wire.UDSendOnlyImm {
 		to = e.datagramPeer(packet)

@@ -53,6 +53,11 @@ const (
 	MPProbeAck = MPBit | 0x1a
 )
 
+// NetworkProbe is between the engines of two connected queue pairs of any type: it asks whether
+// the network carries packets of its length. Its PSN is a number that the sender
+// chose. It is of the second service that is left to manufacturers.
+const NetworkProbe Opcode = 0xe0
+
 const (
 	serviceMask   Opcode = 0xe0
 	operationMask Opcode = 0x1f

@@ -102,6 +102,7 @@ var others = []struct {
 	{MPAcknowledgeBatch, "MP_ACK_BATCH", 0, extAETH | extMPAckBatch},
 	{MPProbe, "MP_PROBE", opRequest, extMPData},
 	{MPProbeAck, "MP_PROBE_ACK", 0, extAETH | extMPAck},
+	{NetworkProbe, "NETWORK_PROBE", opPayload, 0},
 	{UDSendOnly, "UD_SEND_ONLY", opRequest | opSend | opPayload | opWhole, extDETH},
 	{UDSendOnlyImm, "UD_SEND_ONLY_IMM", opRequest | opSend | opPayload | opWhole, extDETH | extImm},
 	{CNP, "CNP", 0, extCNP},

@@ -43,6 +43,7 @@ var opcodeWants = []struct {
 	{0xd8, "MP_ACK_BATCH", "", 60, 0},
 	{0xd9, "MP_PROBE", "r", 28, 0},
 	{0xda, "MP_PROBE_ACK", "", 36, 0},
+	{0xe0, "NETWORK_PROBE", "p", 12, 0},
 }
 
 func TestOpcodeTable(t *testing.T) {

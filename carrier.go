@@ -1,0 +1,149 @@
+package braid
+
+import (
+	"context"
+	"fmt"
+)
+
+// Mock says whether the channels of a context may move to TCP.
+type Mock uint8
+
+const (
+	// MockAuto lets a channel move to TCP when UDP does not reach the peer, and back when it
+	// does, as well as on command; the default.
+	MockAuto Mock = iota
+	// MockOff keeps channels on UDP. The context does not listen on TCP.
+	MockOff
+)
+
+var mockNames = [...]string{MockAuto: "auto", MockOff: "off"}
+
+func (m Mock) String() string {
+	if int(m) < len(mockNames) {
+		return mockNames[m]
+	}
+	return fmt.Sprintf("mock %d", uint8(m))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (m Mock) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *Mock) UnmarshalText(text []byte) error {
+	for i, name := range mockNames {
+		if name == string(text) {
+			*m = Mock(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("want %q or %q", mockNames[MockAuto], mockNames[MockOff])
+}
+
+// Carrier is what carries the packets of a channel.
+type Carrier uint8
+
+const (
+	// CarrierAuto is UDP, or TCP while UDP does not reach the peer.
+	CarrierAuto Carrier = iota
+	// CarrierUDP is RoCEv2 over UDP.
+	CarrierUDP
+	// CarrierTCP is the same packets through a TCP connection.
+	CarrierTCP
+)
+
+func (c Carrier) String() string {
+	switch c {
+	case CarrierAuto:
+		return "auto"
+	case CarrierUDP:
+		return "UDP"
+	case CarrierTCP:
+		return "TCP"
+	}
+	return fmt.Sprintf("carrier %d", uint8(c))
+}
+
+// MoveReason is why a channel has moved from one carrier to the other.
+type MoveReason uint8
+
+const (
+	// MovedOnCommand is by SetCarrier at this end.
+	MovedOnCommand MoveReason = iota + 1
+	// MovedBySilence is because nothing has come from the peer though it was asked.
+	MovedBySilence
+	// MovedByPeer is because the peer has moved, for a reason of its own.
+	MovedByPeer
+	// MovedBack is because UDP reaches the peer again.
+	MovedBack
+	// MovedByBrokenTCP is because the TCP connection has ended, or carries nothing.
+	MovedByBrokenTCP
+)
+
+func (r MoveReason) String() string {
+	switch r {
+	case 0:
+		return "not moved"
+	case MovedOnCommand:
+		return "on command"
+	case MovedBySilence:
+		return "the peer was silent"
+	case MovedByPeer:
+		return "the peer has moved"
+	case MovedBack:
+		return "UDP works again"
+	case MovedByBrokenTCP:
+		return "TCP does not work"
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// Move is what happened when the packets that a channel sends changed their carrier.
+type Move struct {
+	Channel *Channel
+	To      Carrier // CarrierUDP or CarrierTCP
+	Reason  MoveReason
+	Err     error // of the TCP connection, if that is why
+}
+
+// SetCarrier says what is to carry the packets of the channel, and the peer's as far as it has no
+// command of its own. It returns when this side has moved; if ctx ends before, it may still do so. Nothing is lost or
+// repeated by a move: the queue pair and all that is on its way stay as they are (X-RDMA §VI-C, Mock).
+func (ch *Channel) SetCarrier(ctx context.Context, c Carrier) error {
+	if err := ch.Err(); err != nil {
+		return err
+	}
+	if ch.fallback == nil {
+		return ch.noTCP()
+	}
+	done := make(chan error, 1)
+	if !ch.fallback.tell(input{kind: inputCommand, carrier: c, done: done}) {
+		return fmt.Errorf("braid: %w: channel", ErrClosed)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// noTCP says why a channel has no TCP.
+func (ch *Channel) noTCP() error {
+	switch {
+	case ch.context.Config().Mock == MockOff:
+		return fmt.Errorf("%w: Config.Mock is off", ErrNoTCP)
+	case ch.context.streams == nil:
+		return fmt.Errorf("%w: engine %s cannot send packets that way", ErrNoTCP, ch.context.engine.Info().Name)
+	}
+	return fmt.Errorf("%w: the peer offers none", ErrNoTCP)
+}
+
+// OnMove has f called, in a goroutine of its own, whenever a channel of the context has moved; nil: nobody.
+// The calls for one channel come one after the other. The next move waits for them, and so does SetCarrier.
+func (c *Context) OnMove(f func(Move)) { c.onMove.Store(&f) }
+
+func (c *Context) reportMove(m Move) {
+	if f := c.onMove.Load(); f != nil && *f != nil {
+		(*f)(m)
+	}
+}

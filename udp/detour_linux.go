@@ -1,0 +1,181 @@
+package udp
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// The packets of a queue pair may leave by another way than the sockets (verbs.Detour). They
+// are the same packets, with the ICRC that they would have from port to port, and
+// what comes back that way is checked as if a socket had brought it.
+
+var _ verbs.Detour = (*engine)(nil)
+
+// probeZeros is the payload of a probe.
+var probeZeros [transport.MaxMPMTU]byte
+
+// silence is what the engine knows of a peer that does not respond.
+type silence struct {
+	arrived        uint64 // packets of the peer, by any way
+	seen, timeouts uint64 // of those and of timeouts, how many there were when it was last looked at
+	since          transport.Time
+}
+
+// portAt is the port of a connected queue pair.
+func (e *engine) portAt(qp transport.QP) (*port, error) {
+	p := e.ports[qp.Number()]
+	if p == nil || p.peer == nil {
+		return nil, fmt.Errorf("udp: %w: queue pair %v is not connected", verbs.ErrState, qp.Number())
+	}
+	return p, nil
+}
+
+// Divert implements verbs.Detour.
+func (e *engine) Divert(qp transport.QP, way verbs.Way) error {
+	p, err := e.portAt(qp)
+	if err == nil {
+		p.way = way
+	}
+	return err
+}
+
+// Watch implements verbs.Detour.
+func (e *engine) Watch(qp transport.QP, w verbs.NetworkWatcher) error {
+	p, err := e.portAt(qp)
+	if err == nil {
+		p.watcher = w
+		p.silence.seen = p.silence.arrived - 1 // the next timeout is the first of a series
+	}
+	return err
+}
+
+// StreamAddr implements verbs.Detour.
+func (e *engine) StreamAddr() netip.Addr {
+	if e.anywhere() {
+		return netip.IPv6Unspecified()
+	}
+	return e.own.ip
+}
+
+// divert hands a packet to the way of its queue pair, in one piece.
+func (e *engine) divert(p *port, packet *transport.Packet) {
+	b := packet.Headers.Append(e.detour[:0])
+	headers := len(b)
+	for _, span := range packet.Spans {
+		b = append(b, span.Bytes()...)
+	}
+	for range wire.PadLen(packet.Length) {
+		b = append(b, 0)
+	}
+	e.flow = flow{src: p.peer.at.ip, dst: p.peer.addr, sport: e.cfg.Port, dport: e.cfg.Port}
+	end, id := len(b), uint16(0)
+	if p.mp {
+		id = wire.MPIdentification
+	}
+	b = wire.AppendICRC(b, e.flow.prefix(end+wire.ICRCLen, id).Whole(b).Sum())
+	e.detour = b
+	e.stats.PacketsDiverted++
+	if e.capture != nil {
+		e.captureSent(packet, 0, b[:headers], b[headers+packet.Length:])
+	}
+	p.way.Carry(b)
+}
+
+// Inject implements verbs.Detour.
+func (e *engine) Inject(qp transport.QP, packets [][]byte) error {
+	p, err := e.portAt(qp)
+	if err != nil {
+		return err
+	}
+	now := e.Now()
+	e.packet.Marked = false
+	m := rxMessage{src: netip.AddrPortFrom(p.peer.addr, e.cfg.Port)}
+	for _, b := range packets {
+		e.stats.PacketsInjected++
+		if e.capture != nil {
+			e.captureReceived(p.peer.at, b, &m)
+		}
+		payload, ok := e.parse(b)
+		if !ok {
+			continue
+		}
+		if e.packet.DestQP != qp.Number() || e.packet.Opcode == wire.NetworkProbe {
+			e.stats.WrongSource++
+			continue
+		}
+		if e.admits(p, p.peer.at, &m) && e.whole(p.peer.at, b, &m, 0) {
+			e.handOver(now, p, payload)
+		}
+	}
+	return nil
+}
+
+// probeCopies is how many source ports of a multi-path connection a probe leaves by, since some
+// of its paths may be dead while it goes on.
+const probeCopies = 4
+
+// Probe implements verbs.Detour.
+func (e *engine) Probe(qp transport.QP, number uint32) error {
+	p, err := e.portAt(qp)
+	if err != nil {
+		return err
+	}
+	if !p.mp {
+		e.sendProbe(p, p.path, number)
+	} else {
+		for i := range min(probeCopies, e.cfg.Paths) {
+			e.sendProbe(p, (int(number)*probeCopies+i)%e.cfg.Paths, number)
+		}
+	}
+	e.flush()
+	return nil
+}
+
+func (e *engine) sendProbe(p *port, path int, number uint32) {
+	if !e.batch.room() {
+		e.flush()
+	}
+	if e.faults.drops(path) || !e.batch.room() {
+		return // as any packet may be lost
+	}
+	attr := p.qp.Attr()
+	zeros := probeZeros[:attr.MTU]
+	bth := wire.BTH{Opcode: wire.NetworkProbe, MigReq: true, PKey: wire.DefaultPKey, DestQP: attr.RemoteQPN, PSN: wire.PSN(number & wire.PSNMask)}
+	length := wire.BTHLen + len(zeros) + wire.ICRCLen
+	segment, _ := e.batch.begin(path, p.peer.dst, length)
+	head := e.batch.header(wire.BTHLen)
+	bth.Append(head[:0])
+	sum := e.prefix(p.peer, path, false, length, segment).Headers(head)
+	sum = e.addPayload(sum, zeros, false)
+	wire.AppendICRC(e.batch.header(wire.ICRCLen)[:0], sum.Sum())
+}
+
+// defaultSilence is how long a peer may be silent to which requests wait without an ACK timeout.
+const defaultSilence = transport.Second
+
+// watchSilence follows a timeout of a queue pair: it tells the watcher when packets were sent again
+// for as long as an ACK timeout lasts and nothing has come from the peer. So a
+// connection of RC has two of its timeouts behind it, and six before it until it gives up.
+func (e *engine) watchSilence(now transport.Time, p *port) {
+	s, timeouts := &p.silence, p.qp.Counters().LocalAckTimeoutErr
+	if timeouts == s.timeouts {
+		return
+	}
+	s.timeouts = timeouts
+	if s.arrived != s.seen {
+		s.seen, s.since = s.arrived, now
+		return
+	}
+	attr := p.qp.Attr()
+	limit := cmp.Or(transport.Time(max(0, verbs.AckTimeoutOf(int(attr.Timeout)))), defaultSilence)
+	// A timer is never early, but the first of two may have been late by more than the second.
+	if now-s.since >= limit-limit/8 {
+		s.since = now
+		p.watcher.Silent()
+	}
+}
