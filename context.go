@@ -33,6 +33,7 @@ type Context struct {
 	handled    inbox       // what handlers that ran one after the other have left to be done
 	owned      atomic.Bool // somebody does the work
 	overlooked atomic.Bool // there may be a completion that the owner has not seen
+
 	streams *streams // nil: channels stay on UDP
 	onMove  atomic.Pointer[func(Move)]
 
