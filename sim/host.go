@@ -26,6 +26,7 @@ type host struct {
 	dice      dice
 	addresses verbs.Addresses
 	device    *verbs.Device
+	programs  *programs // nil: none has goroutines
 	scratch   struct {
 		completion transport.Completion
 		event      transport.Event
@@ -215,12 +216,16 @@ func (h *host) settle(c *conn) {
 	}
 	for c.qp.PollEvent(&h.scratch.event) {
 		c.sink.Event(&h.scratch.event)
+		h.Wake()
 	}
 	if at := instantOf(c.qp.Timeout()); at < c.timerAt {
 		c.setTimer(max(at, h.now()))
 	}
-	if delivered && c.onDone != nil {
-		c.onDone()
+	if delivered {
+		h.Wake()
+		if c.onDone != nil {
+			c.onDone()
+		}
 	}
 }
 
