@@ -135,13 +135,21 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.runtime.Virtual() {
+			if err := c.lead(ctx, (*receiving)(ch), false); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		select {
 		case m := <-ch.incoming:
 			c.submit(&m.taking.task)
 			return m, nil
 		case <-ch.done:
 		case c.attendance.place <- struct{}{}:
-			if err := c.lead(ctx, (*receiving)(ch), false); err != nil && ctx.Err() != nil {
+			err := c.lead(ctx, (*receiving)(ch), false)
+			c.attendance.leave(c.now)
+			if err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		case <-ctx.Done():
@@ -166,14 +174,8 @@ func (ch *Channel) Serve(ctx context.Context, h Handler) error {
 		if err := ch.Err(); err != nil {
 			return err
 		}
-		select {
-		case <-ch.done:
-		case c.attendance.place <- struct{}{}:
-			if err := c.lead(ctx, (*serving)(ch), true); err != nil && ctx.Err() != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := c.attend(ctx, (*serving)(ch), ch.done, true); err != nil && ctx.Err() != nil {
+			return err
 		}
 	}
 }
@@ -201,14 +203,8 @@ func (ch *Channel) Flush(ctx context.Context) error {
 	f.task.job = f
 	ch.context.submit(&f.task)
 	for !f.arrived() {
-		select {
-		case <-f.done:
-		case ch.context.attendance.place <- struct{}{}:
-			if err := ch.context.lead(ctx, f, false); err != nil && ctx.Err() != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := ch.context.attend(ctx, f, f.done, false); err != nil && ctx.Err() != nil {
+			return err
 		}
 	}
 	return f.err
@@ -270,13 +266,14 @@ func (ch *Channel) checkFlushes() {
 func (ch *Channel) Close() error {
 	ch.closing.Store(true)
 	var err error
+	runtime := ch.context.runtime
 	if linger := ch.context.Config().Linger; ch.Err() == nil && linger > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), linger)
+		ctx, cancel := runtime.WithTimeout(context.Background(), linger)
 		err = ch.Flush(ctx)
 		cancel()
 	}
 	ch.end(fmt.Errorf("braid: %w: channel", ErrClosed))
-	<-ch.gone
+	runtime.Select(context.Background(), ch.gone)
 	for m := ch.TryReceive(); m != nil; m = ch.TryReceive() {
 		m.Release() // nobody wants it
 	}

@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -17,11 +18,11 @@ func (ch *Channel) queuePairFailed() {
 	}
 	ch.broken = true
 	conn := ch.conn
+	runtime := ch.context.runtime
 	ch.context.background.Go(func() {
-		select {
-		case <-conn.Done():
-		case <-time.After(time.Second):
-		}
+		ctx, cancel := runtime.WithTimeout(context.Background(), time.Second)
+		runtime.Select(ctx, conn.Done())
+		cancel()
 		err := conn.Err()
 		if err == nil {
 			err = verbs.ErrFlushed

@@ -112,7 +112,7 @@ func (ch *Channel) lose(m *Msg) {
 
 // after delivers what a channel has delayed, later.
 func (c *Context) after(delay time.Duration, ch *Channel) {
-	time.AfterFunc(delay, func() { c.exclusive(ch.handDelayed) })
+	c.runtime.NewTimer(func() { c.exclusive(ch.handDelayed) }).Reset(delay)
 }
 
 // handDelayed hands on what was delayed.

@@ -232,21 +232,12 @@ func (t *transfer) Ready() bool { return t.finished.Load() || t.channel.context.
 func (t *transfer) wait(ctx context.Context) {
 	c := t.channel.context
 	for !t.finished.Load() {
-		var err error
-		select {
-		case <-t.done:
-			continue
-		case c.attendance.place <- struct{}{}:
-			if err = c.lead(ctx, t, false); err == nil {
-				continue
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
+		if err := c.attend(ctx, t, t.done, false); err != nil {
+			t.cancel.err = err
+			c.submit(&t.cancel.task)
+			<-t.done
+			return
 		}
-		t.cancel.err = err
-		c.submit(&t.cancel.task)
-		<-t.done
-		return
 	}
 }
 

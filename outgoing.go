@@ -215,18 +215,7 @@ func (o *outgoing) Ready() bool { return o.finished.Load() || o.channel.context.
 func (o *outgoing) wait(ctx context.Context) {
 	c := o.channel.context
 	for !o.finished.Load() {
-		var err error
-		select {
-		case <-o.done:
-			continue
-		case c.attendance.place <- struct{}{}:
-			if err = c.lead(ctx, o, false); err == nil {
-				continue
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if !o.finished.Load() {
+		if err := c.attend(ctx, o, o.done, false); err != nil && !o.finished.Load() {
 			o.giveUp(err)
 			return
 		}
