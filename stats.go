@@ -29,12 +29,11 @@ func (ch *Channel) Stats() (s Stats) {
 
 // ContextStats are what a context has.
 type ContextStats struct {
-	Channels     int
-	Listeners    int
-	FrameBytes   int // memory for small messages and receives
-	BufferBytes  int // memory for large messages, and of it what is not used
-	UnusedBytes  int
-	PendingBytes int // of large messages that the application does not have yet
+	Channels, Listeners int
+	// Memory for small messages and receives, and for large messages; and of each what is not used.
+	FrameBytes, UnusedFrameBytes int
+	BufferBytes, UnusedBytes     int
+	PendingBytes                 int // of large messages that the application does not have yet
 }
 
 // Stats returns what the context has now.
@@ -47,7 +46,7 @@ func (c *Context) Stats() (s ContextStats) {
 		}
 		s.Listeners, s.PendingBytes = len(c.listeners), c.fetches.memory
 	})
-	s.FrameBytes = c.slots.bytes()
+	s.FrameBytes, s.UnusedFrameBytes = c.slots.bytes(), c.slots.unused()
 	s.BufferBytes, s.UnusedBytes = c.buffers.stats()
 	return s
 }

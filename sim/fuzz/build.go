@@ -8,11 +8,11 @@ import (
 
 // build makes the network, the talks and the faults.
 func (w *world) build() error {
-	graph, err := w.sc.fabric.Build()
-	if err != nil {
+	var err error
+	if w.graph, err = w.sc.fabric.Build(); err != nil {
 		return err
 	}
-	if w.net, err = sim.New(graph, w.sc.config); err != nil {
+	if w.net, err = sim.New(w.graph, w.sc.config); err != nil {
 		return err
 	}
 	w.hosts = make([]host, w.net.Hosts())
@@ -44,6 +44,9 @@ func (w *world) build() error {
 		}
 		w.chats = append(w.chats, c)
 	}
+	if err := w.newChannels(); err != nil {
+		return err
+	}
 	return w.script()
 }
 
@@ -73,6 +76,9 @@ func (w *world) shareReceives() error {
 // script enters the faults.
 func (w *world) script() error {
 	for _, f := range w.sc.faults {
+		if w.severed(f.link) {
+			continue
+		}
 		if f.storm != 0 {
 			if err := w.net.PauseStorm(f.from, f.storm-1, 3, f.until-f.from); err != nil {
 				return err

@@ -17,6 +17,9 @@ type scenario struct {
 	talks  []talkSpec
 	chats  []chatSpec
 	faults []faultSpec
+	// contexts has one for each host, if there are channels.
+	channels []channelSpec
+	contexts []contextSpec
 }
 
 // talkSpec describes a connection and what its ends ask of each other.
@@ -123,10 +126,13 @@ func (s *scenario) everyEnd() (ends []*endSpec) {
 	return ends
 }
 
-// operations counts the operations of all talks and chats.
+// operations counts the operations of all talks, chats and channels.
 func (s *scenario) operations() (n int) {
 	for _, e := range s.everyEnd() {
 		n += len(e.ops)
+	}
+	for _, thread := range s.everyThread() {
+		n += len(*thread)
 	}
 	return n
 }
@@ -152,6 +158,7 @@ func (s *scenario) describe() string {
 		fmt.Fprintf(&b, "chat %d: UD between hosts %d and %d from %v\n", i, c.hosts[0], c.hosts[1], c.start)
 		describeEnds(&b, c.hosts, &c.ends)
 	}
+	s.describeChannels(&b)
 	for _, f := range s.faults {
 		if f.storm != 0 {
 			fmt.Fprintf(&b, "fault from %v to %v: host %d stops its switch\n", f.from, f.until, f.storm-1)

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/sim/topology"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -28,10 +29,14 @@ const (
 // world is one run of a scenario.
 type world struct {
 	sc    *scenario
+	graph *topology.Graph
 	net   *sim.Network
 	hosts []host
 	talks []*talk
 	chats []*chat
+	// Programs of hosts, and the channels between them.
+	nodes    []*node
+	channels []*channel
 	// Both end a key; planted bugs replace them.
 	rekey, deregister func(*verbs.MR) error
 	events            uint64
@@ -73,6 +78,7 @@ func run(sc *scenario, plant sabotage) (f *Failure) {
 			f = w.failure(fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
 		}
 	}()
+	defer w.stopPrograms()
 	if err := w.build(); err != nil {
 		return w.failure(fmt.Sprintf("the scenario cannot be built: %v", err))
 	}
@@ -84,6 +90,13 @@ func run(sc *scenario, plant sabotage) (f *Failure) {
 	}
 	w.checkEnd()
 	return nil
+}
+
+// stopPrograms ends the programs of a world in which a promise was broken.
+func (w *world) stopPrograms() {
+	for _, n := range w.nodes {
+		w.net.Kill(n.host)
+	}
 }
 
 // later lets a program of a host do something after a while.
@@ -168,6 +181,11 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
+	for _, n := range w.nodes {
+		if !n.finished() {
+			return false
+		}
+	}
 	return true
 }
 
@@ -189,5 +207,5 @@ func (w *world) unfinished() (s string) {
 			}
 		}
 	}
-	return s
+	return s + w.unfinishedChannels()
 }
