@@ -52,6 +52,7 @@ type Channel struct {
 	lostCalls []*outgoing      // whose response a filter has dropped
 	filtered  uint64
 	transfers fifo.Queue[*transfer]
+	flushed   []*transfer // that failed with the queue pair: the end of the channel tells why
 }
 
 // RemoteAddr is the peer's address.

@@ -58,6 +58,10 @@ func (ch *Channel) fail(err error) {
 	for t, ok := ch.transfers.Pop(); ok; t, ok = ch.transfers.Pop() {
 		t.abort(err)
 	}
+	for _, t := range ch.flushed {
+		t.end(err)
+	}
+	ch.flushed = nil
 	for m := ch.handling; m != nil; m = m.next {
 		m.ctx.end()
 	}

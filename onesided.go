@@ -3,6 +3,7 @@ package braid
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -133,7 +134,7 @@ func (t *transfer) perform(c *Context) {
 
 // postTransfers posts fragments as far as there is room.
 func (ch *Channel) postTransfers() error {
-	for ch.transfers.Len() > 0 && ch.reads < readsPerChannel {
+	for ch.transfers.Len() > 0 && ch.reads < readsPerChannel && !ch.broken {
 		t := ch.transfers.At(0)
 		if t.part < len(t.parts) {
 			if err := t.post(); err != nil {
@@ -192,7 +193,13 @@ func (t *transfer) completed(c *Context, e *verbs.Completion) {
 		ch.sends.completed()
 		c.touch(ch)
 	}
-	if t.pending == 0 && (t.part == len(t.parts) || e.Status != 0) {
+	switch {
+	case t.pending > 0:
+	case ch.ended.Load() == nil && errors.Is(t.err, verbs.ErrFlushed):
+		if t.part == len(t.parts) { // else it is in the queue
+			ch.flushed = append(ch.flushed, t)
+		}
+	case t.part == len(t.parts) || e.Status != 0:
 		t.end(t.err)
 	}
 }

@@ -153,3 +153,40 @@ func TestSimulated(t *testing.T) {
 		}
 	}
 }
+
+// TestOneSidedTellsWhy: an operation that ends because the peer has closed the channel says so.
+func TestOneSidedTellsWhy(t *testing.T) {
+	d := newDatacenter(t, 1)
+	var remote Remote
+	d.program(1, Config{Channels: 4}, func(c *Context) error {
+		m, err := c.Alloc(1<<20, CanRead)
+		if err != nil {
+			return err
+		}
+		remote = m.Remote()
+		l, err := c.Listen(7174)
+		if err != nil {
+			return err
+		}
+		ch, err := l.Accept(t.Context())
+		if err != nil {
+			return err
+		}
+		d.net.Sleep(1, 200*sim.Microsecond)
+		return ch.Close()
+	})
+	d.program(0, Config{Channels: 4}, func(c *Context) error {
+		ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+		if err != nil {
+			return err
+		}
+		for err == nil {
+			err = ch.Read(t.Context(), make([]byte, 1<<20), remote)
+		}
+		if !errors.Is(err, ErrPeerClosed) {
+			return err
+		}
+		return nil
+	})
+	d.run(20 * sim.Second)
+}
