@@ -215,7 +215,8 @@ func (ch *Channel) Flush(ctx context.Context) error {
 type flush struct {
 	task
 	channel  *Channel
-	order    uint64
+	order    uint64 // of the last message before it
+	left     int    // messages that it waits for
 	finished atomic.Bool
 	done     chan struct{}
 	err      error
@@ -224,13 +225,16 @@ type flush struct {
 func (f *flush) perform(c *Context) {
 	ch := f.channel
 	f.order = ch.order
-	if ch.Err() == nil && ch.session != nil && ch.session.Oldest() != nil {
-		ch.flushes = append(ch.flushes, f)
-		ch.session.AskForAck()
-		c.touch(ch)
+	if ch.Err() == nil && ch.session != nil {
+		f.left = ch.session.Unfinished()
+	}
+	if f.left == 0 {
+		f.finish(ch.Err())
 		return
 	}
-	f.finish(ch.Err())
+	ch.flushes = append(ch.flushes, f)
+	ch.session.AskForAck()
+	c.touch(ch)
 }
 
 func (f *flush) finish(err error) {
@@ -245,15 +249,15 @@ func (f *flush) arrived() bool { return f.finished.Load() }
 // Ready implements verbs.Readiness.
 func (f *flush) Ready() bool { return f.arrived() || f.channel.context.pending() }
 
-// checkFlushes ends the flushes whose messages have all been received.
-func (ch *Channel) checkFlushes() {
-	if len(ch.flushes) == 0 {
-		return
-	}
-	oldest := ch.session.Oldest()
+// countFlushed ends the flushes for which a message that has been received, or withdrawn, was the
+// last. Messages are not received in the order of sending: responses overtake others.
+func (ch *Channel) countFlushed(o *outgoing) {
 	kept := ch.flushes[:0]
 	for _, f := range ch.flushes {
-		if oldest == nil || oldest.Ref.(*outgoing).order > f.order {
+		if o.order <= f.order {
+			f.left--
+		}
+		if f.left == 0 {
 			f.finish(nil)
 		} else {
 			kept = append(kept, f)

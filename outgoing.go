@@ -160,6 +160,7 @@ func (o *outgoing) readByPeer() {
 
 // acknowledged is called when the peer's application has received the message.
 func (o *outgoing) acknowledged() {
+	o.channel.countFlushed(o)
 	o.free()
 	if o.until == untilReusable {
 		o.finish(nil)
@@ -252,6 +253,7 @@ func (x *cancellation) perform(c *Context) {
 	}
 	if ch.session.Withdraw(c.now(), &o.Out) {
 		o.withdrawn = true
+		ch.countFlushed(o)
 		o.finish(x.err)
 		o.free()
 		if o.Kind == session.Request {

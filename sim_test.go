@@ -190,3 +190,58 @@ func TestOneSidedTellsWhy(t *testing.T) {
 	})
 	d.run(20 * sim.Second)
 }
+
+// TestFlushWaitsForAll: responses overtake messages that wait; Flush waits for those as well.
+func TestFlushWaitsForAll(t *testing.T) {
+	d := newDatacenter(t, 1)
+	cfg := Config{Channels: 4, Calls: 1}
+	received := 0
+	serve := func(ch *Channel, host int) {
+		ch.context.background.Go(func() {
+			_ = ch.Serve(t.Context(), func(_ context.Context, m *Msg) ([]byte, error) {
+				if !m.IsCall() {
+					received++
+				} else if host == 1 {
+					d.net.Sleep(1, 10*sim.Millisecond)
+				}
+				return nil, nil
+			})
+		})
+	}
+	d.program(1, cfg, func(c *Context) error {
+		l, err := c.Listen(7174)
+		if err != nil {
+			return err
+		}
+		ch, err := l.Accept(t.Context())
+		if err != nil {
+			return err
+		}
+		serve(ch, 1)
+		d.net.Sleep(1, 2*sim.Millisecond)
+		_, err = ch.Call(t.Context(), []byte("its response overtakes"))
+		c.runtime.Select(t.Context(), ch.gone)
+		return err
+	})
+	d.program(0, cfg, func(c *Context) error {
+		ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+		if err != nil {
+			return err
+		}
+		serve(ch, 0)
+		for range 2 { // the second waits for the end of the first
+			c.background.Go(func() { _, _ = ch.Call(t.Context(), []byte("call")) })
+		}
+		d.net.Sleep(0, sim.Microsecond)
+		c.background.Go(func() { _ = ch.Send(t.Context(), []byte("waits behind the calls")) })
+		d.net.Sleep(0, sim.Microsecond)
+		if err := ch.Flush(t.Context()); err != nil {
+			return err
+		}
+		if received != 1 {
+			t.Errorf("Flush returns when %d messages of 1 are received", received)
+		}
+		return nil
+	})
+	d.run(20 * sim.Second)
+}
