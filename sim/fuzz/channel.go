@@ -162,6 +162,17 @@ func (n *node) dieAt(at sim.Time) error {
 			return err
 		}
 	}
+	for _, e := range n.ends {
+		p := e.peer()
+		err := n.w.net.At(at+handshakeBound, p.node.host, func() {
+			if p.cancel != nil {
+				p.cancel() // nobody will dial
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return n.w.net.At(at, n.host, func() { n.w.net.Kill(n.host) })
 }
 

@@ -9,10 +9,14 @@ import (
 	"github.com/braid-rdma/braid/sim"
 )
 
-// channelBound is how long channels may take when nothing is wrong any more: a handshake that has
-// lost its last message is over after 30 s, a close after 5 s, a silent peer is given up after
-// 4.3 s twice.
-const channelBound = 60 * sim.Second
+const (
+	// channelBound is how long channels may take when nothing is wrong any more: a handshake that has
+	// lost its last message is over after 30 s, a close after 5 s, a silent peer is given up after
+	// 4.3 s twice.
+	channelBound = 60 * sim.Second
+	// handshakeBound is when a peer that has died will not have dialled.
+	handshakeBound = 40 * sim.Second
+)
 
 // channelTime is how long the programs of channels may take by themselves.
 func (s *scenario) channelTime() (t sim.Time) {

@@ -36,16 +36,13 @@ func TestChannels(t *testing.T) {
 	}
 	start := time.Now()
 	for seed := first; seed < first+count; seed++ {
-		if f := runChannels(t, seed, nil); f != nil {
-			t.Errorf("%v\n%s", f, f.Scenario())
-			if *channelSeedFlag > 0 {
-				small := Shrink(f)
-				t.Errorf("cut down: %v\n%s", small, small.Scenario())
-			}
-			if t.Failed() {
-				break
-			}
+		f := runChannels(t, seed, nil)
+		if f == nil {
+			continue
 		}
+		small := Shrink(f)
+		t.Errorf("%v\n\ncut down: %v\n%s", f, small, small.Scenario())
+		return
 	}
 	t.Logf("%d seeds, %v each", count, time.Since(start)/time.Duration(count))
 }
