@@ -53,7 +53,7 @@ func (g *generator) connect(s *scenario, share float64) {
 func (g *generator) context() contextSpec {
 	return contextSpec{cfg: braid.Config{
 		SinglePath:   g.chance(0.3),
-		SmallMessage: oneOf(g, 1, 64, 300, 1024, 4096),
+		SmallMessage: oneOf(g, 200, 1000, 2048, 4096), // shorter ones need many more slots
 		MaxMessage:   1 << 20,
 		Window:       oneOf(g, 4, 5, 16, 64),
 		Calls:        oneOf(g, 1, 2, 16, 128),

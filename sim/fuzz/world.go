@@ -39,6 +39,7 @@ type world struct {
 	channels []*channel
 	// Both end a key; planted bugs replace them.
 	rekey, deregister func(*verbs.MR) error
+	heals, deadline   sim.Time // when faults have ended, and everything must have
 	events            uint64
 	closed            bool // nobody posts any more
 	report            [32]verbs.Completion
@@ -68,7 +69,7 @@ type sabotage func(*world)
 
 // run lets a scenario happen and answers the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
-	w := &world{sc: sc, rekey: rekeyed, deregister: (*verbs.MR).Deregister}
+	w := &world{sc: sc, heals: sc.heals(), deadline: sc.deadline(), rekey: rekeyed, deregister: (*verbs.MR).Deregister}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -116,11 +117,11 @@ func (w *world) step() {
 	if w.events%auditEvery == 0 {
 		w.audit(w.net.Audit())
 	}
-	if w.events > maxEvents+uint64(w.sc.heals()/faultEvent) {
+	if w.events > maxEvents+uint64(w.heals/faultEvent) {
 		w.fail("livelock: %d events and no end: %s", w.events, w.unfinished())
 	}
-	if limit := w.sc.deadline(); w.net.Now() > limit {
-		w.fail("no liveness: %v after the last fault has healed %s", limit-w.sc.heals(), w.unfinished())
+	if w.net.Now() > w.deadline {
+		w.fail("no liveness: %v after the last fault has healed %s", w.deadline-w.heals, w.unfinished())
 	}
 }
 
