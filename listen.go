@@ -89,6 +89,7 @@ func (l *Listener) accept(ctx context.Context, request *cm.Request) {
 		ch.Close()
 	default:
 		ch.end(fmt.Errorf("%w: nobody accepts", ErrLimit))
+		ch.Close() // frees what has come by it
 	}
 }
 

@@ -245,3 +245,41 @@ func TestFlushWaitsForAll(t *testing.T) {
 	})
 	d.run(20 * sim.Second)
 }
+
+// TestHandshakeOfTheDead: a peer that has sent messages, but dies before its handshake is complete,
+// leaves nothing.
+func TestHandshakeOfTheDead(t *testing.T) {
+	large := bytes.Repeat([]byte("large "), 1000)
+	for seed := range uint64(40) {
+		d := newDatacenter(t, seed)
+		d.impair(sim.Impairment{Loss: 0.3})
+		d.program(1, Config{Channels: 4, Keepalive: time.Second}, func(c *Context) error {
+			l, err := c.Listen(7174)
+			if err != nil {
+				return err
+			}
+			d.net.Sleep(1, 60*sim.Second)
+			l.Close()
+			d.net.Sleep(1, 10*sim.Second)
+			if s := c.Stats(); s.Channels > 0 || s.PendingBytes > 0 || s.UnusedBytes < s.BufferBytes || s.UnusedFrameBytes < s.FrameBytes {
+				t.Errorf("seed %d: %+v", seed, s)
+			}
+			return nil
+		})
+		d.program(0, Config{Channels: 4}, func(c *Context) error {
+			ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+			for err == nil {
+				err = ch.Send(t.Context(), large)
+			}
+			return err
+		})
+		if err := d.net.At(5*sim.Millisecond, 0, func() {
+			d.impair(sim.Impairment{Down: true})
+			d.net.Kill(0)
+			d.left--
+		}); err != nil {
+			t.Fatal(err)
+		}
+		d.run(100 * sim.Second)
+	}
+}
