@@ -27,6 +27,7 @@ type node struct {
 	context *braid.Context
 	ends    []*channelEnd
 	base    objects // of the device without the context
+	regions int
 	done    bool
 }
 
@@ -90,7 +91,7 @@ func (w *world) newChannels() error {
 		w.channels = append(w.channels, c)
 	}
 	for _, n := range w.nodes {
-		n.base = w.objectsOf(n.host)
+		n.base, n.regions = w.objectsOf(n.host), w.hosts[n.host].device.Query().MRs
 		if err := n.open(); err != nil {
 			return err
 		}

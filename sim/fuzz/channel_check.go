@@ -70,10 +70,8 @@ func (n *node) checkFreed() {
 	if s.Channels != 0 || s.Listeners != 0 || s.PendingBytes != 0 || s.BufferBytes != s.UnusedBytes || s.FrameBytes != s.UnusedFrameBytes {
 		n.w.fail("host %d: all channels have ended, and the context has %+v", n.host, s)
 	}
-	if len(n.w.talks) > 0 {
-		return // which have regions as well
-	}
-	regions := (s.FrameBytes+regionBytes-1)/regionBytes + s.BufferBytes/regionBytes + 1 // and that of the connection manager
+	// Talks have regions as well, and deregister some.
+	regions := n.regions + (s.FrameBytes+regionBytes-1)/regionBytes + s.BufferBytes/regionBytes + 1 // and that of the connection manager
 	if got := n.w.hosts[n.host].device.Query().MRs; got > regions {
 		n.w.fail("host %d: all channels have ended, and %d regions are left, want %d", n.host, got, regions)
 	}
