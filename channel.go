@@ -53,6 +53,8 @@ type Channel struct {
 	filtered  uint64
 	transfers fifo.Queue[*transfer]
 	flushed   []*transfer // that failed with the queue pair: the end of the channel tells why
+
+	lostRequests []uint32 // calls of the peer that a filter has dropped
 }
 
 // RemoteAddr is the peer's address.

@@ -52,6 +52,7 @@ func (ch *Channel) hand(m *Msg) {
 				s.ctx.end()
 			}
 		}
+		ch.endLost(m.in.Call)
 		m.Release()
 	default:
 		if ch.handler != nil {
@@ -88,6 +89,9 @@ func (ch *Channel) toHandler(m *Msg) {
 	}
 	ch.handlers++
 	m.ctx.reset(ch.serve)
+	if m.in.Cancelled {
+		m.ctx.end()
+	}
 	m.next, m.previous = ch.handling, nil
 	if m.next != nil {
 		m.next.previous = m

@@ -283,3 +283,88 @@ func TestHandshakeOfTheDead(t *testing.T) {
 		d.run(100 * sim.Second)
 	}
 }
+
+// TestFilterLosesCalls: a channel on which a filter has lost as many calls as there may be takes
+// others when they have been given up.
+func TestFilterLosesCalls(t *testing.T) {
+	d := newDatacenter(t, 1)
+	cfg := Config{Channels: 4, Calls: 1}
+	d.program(1, cfg, func(c *Context) error {
+		l, err := c.Listen(7174)
+		if err != nil {
+			return err
+		}
+		if err := c.SetFilter(&Filter{Drop: 1, Match: (*Msg).IsCall}); err != nil {
+			return err
+		}
+		err = l.Serve(t.Context(), func(_ context.Context, m *Msg) ([]byte, error) {
+			if m.IsCall() {
+				l.Close()
+			}
+			return nil, c.SetFilter(nil)
+		})
+		if !errors.Is(err, ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	d.program(0, cfg, func(c *Context) error {
+		ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+		if err != nil {
+			return err
+		}
+		for range 3 {
+			ctx, cancel := c.runtime.WithTimeout(t.Context(), 10*time.Millisecond)
+			if _, err = ch.Call(ctx, []byte("lost")); !errors.Is(err, context.Canceled) {
+				t.Errorf("a call that a filter loses: %v", err)
+			}
+			cancel()
+		}
+		ctx, cancel := c.runtime.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := ch.Send(ctx, []byte("no more filter")); err != nil {
+			return err
+		}
+		_, err = ch.Call(ctx, []byte("not lost"))
+		return err
+	})
+	d.run(20 * sim.Second)
+}
+
+// TestCallGivenUpEarly: a handler whose call was given up before it had arrived as a whole is told.
+func TestCallGivenUpEarly(t *testing.T) {
+	d := newDatacenter(t, 1)
+	d.program(1, Config{Channels: 4}, func(c *Context) error {
+		l, err := c.Listen(7174)
+		if err != nil {
+			return err
+		}
+		err = l.Serve(t.Context(), func(ctx context.Context, m *Msg) ([]byte, error) {
+			if m.IsCall() && ctx.Err() == nil {
+				t.Errorf("at %v the handler of a call that was given up has a context that lives", d.net.Now())
+			}
+			if !m.IsCall() {
+				l.Close()
+			}
+			return nil, nil
+		})
+		if !errors.Is(err, ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	d.program(0, Config{Channels: 4}, func(c *Context) error {
+		ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+		if err != nil {
+			return err
+		}
+		ctx, cancel := c.runtime.WithTimeout(t.Context(), 300*time.Microsecond)
+		defer cancel()
+		if _, err := ch.Call(ctx, make([]byte, 1<<20)); !errors.Is(err, context.Canceled) {
+			t.Errorf("a call that was given up: %v", err)
+		}
+		d.net.Sleep(0, 10*sim.Millisecond)
+		return ch.Send(t.Context(), []byte("the end"))
+	})
+	d.run(20 * sim.Second)
+}

@@ -221,6 +221,9 @@ func (s *Session) receive(m *In) error {
 		return err
 	}
 	s.count.Received++
+	if m.Kind == Cancel {
+		s.rx.cancel(m.Call)
+	}
 	if !m.Kind.IsResponse() && s.rx.windowed == s.rx.edge {
 		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
 	}
