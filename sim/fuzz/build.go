@@ -75,6 +75,15 @@ func (w *world) shareReceives() error {
 
 // script enters the faults.
 func (w *world) script() error {
+	for i := range w.sc.channels {
+		c := &w.sc.channels[i]
+		for _, m := range c.moves {
+			from, to := c.hosts[m.side], c.hosts[1-m.side]
+			if err := w.net.At(m.at, from, func() { w.audit(w.net.Divert(from, to, m.delay)) }); err != nil {
+				return err
+			}
+		}
+	}
 	for _, f := range w.sc.faults {
 		if w.severed(f.link) {
 			continue

@@ -139,6 +139,12 @@ func (n *node) run() {
 		ends.Go(e.run)
 	}
 	ends.Wait()
+	for range 100 { // channels that nobody has accepted are closed in the background
+		if n.context.Stats().Channels == 0 {
+			break
+		}
+		n.sleep(100 * sim.Millisecond)
+	}
 	n.checkFreed()
 	if err := n.context.Close(); err != nil {
 		n.w.fail("host %d: the context does not close: %v", n.host, err)
@@ -302,7 +308,7 @@ func (e *channelEnd) mayFail() bool {
 			return true
 		}
 	}
-	return e.hasty > 0 || e.w.sc.harsh() || e.w.sc.losesInStep()
+	return e.hasty > 0 || e.w.sc.harshFaults() || e.w.sc.losesInStep()
 }
 
 // losesInStep says whether every retry of a READ may lose the same packet (see lossInStep).

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"slices"
 
@@ -42,6 +43,23 @@ func (s *scenario) channelTime() (t sim.Time) {
 		t += s.contexts[i].dies
 	}
 	return t + channelBound
+}
+
+// note adds what a program sees to the history of the world.
+func (e *channelEnd) note(what messageKind, length int, err error) {
+	h := fnv.New64a()
+	fmt.Fprintln(h, e.w.history, e.w.net.Now(), e.number, e.side, what, length, err)
+	e.w.history = h.Sum64()
+}
+
+// moves says whether packets leave the network, and so overtake others.
+func (s *scenario) moves() bool {
+	for i := range s.channels {
+		if len(s.channels[i].moves) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // objects is what a device has.

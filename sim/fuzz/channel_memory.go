@@ -64,9 +64,10 @@ func (e *channelEnd) checkUnwritten() {
 }
 
 // checkOneSided says whether an operation has succeeded, and checks that a failure has a reason.
-func (e *channelEnd) checkOneSided(ctx context.Context, what string, err error) bool {
+func (e *channelEnd) checkOneSided(ctx context.Context, what messageKind, err error) bool {
+	e.note(what, 0, err)
 	if err != nil && !e.gone(err) && !gaveUp(ctx, err) && !(errors.Is(err, verbs.ErrRetryExceeded) && e.mayFail()) {
-		e.fail("%s: %v", what, err)
+		e.fail("%v: %v", what, err)
 	}
 	return err == nil
 }
@@ -74,7 +75,7 @@ func (e *channelEnd) checkOneSided(ctx context.Context, what string, err error) 
 func (e *channelEnd) read(ctx context.Context, m *messageSpec) {
 	b := make([]byte, m.length)
 	from := e.peer().window.memory.Remote().Slice(counterBytes, counterBytes+readable)
-	if !e.checkOneSided(ctx, "read", e.ch.Read(ctx, b, from)) {
+	if !e.checkOneSided(ctx, aRead, e.ch.Read(ctx, b, from)) {
 		e.guard(b)
 		return
 	}
@@ -93,7 +94,7 @@ func (e *channelEnd) write(ctx context.Context, m *messageSpec) {
 	want := bytes.Clone(b)
 	err := e.ch.Write(ctx, b, w.memory.Remote().Slice(start, start+m.length))
 	spoil(b)
-	if e.checkOneSided(ctx, "write", err) && !bytes.Equal(w.memory.Bytes()[start:start+m.length], want) {
+	if e.checkOneSided(ctx, aWrite, err) && !bytes.Equal(w.memory.Bytes()[start:start+m.length], want) {
 		e.fail("a WRITE of %d bytes has returned, but the peer does not have them", m.length)
 	}
 }
@@ -102,7 +103,7 @@ func (e *channelEnd) add(ctx context.Context) {
 	w := &e.peer().window
 	w.added.tried++
 	was, err := e.ch.FetchAdd(ctx, w.memory.Remote().Slice(0, counterBytes), 1)
-	if !e.checkOneSided(ctx, "fetch and add", err) {
+	if !e.checkOneSided(ctx, anAdd, err) {
 		return
 	}
 	w.added.done++

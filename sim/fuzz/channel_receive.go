@@ -132,8 +132,8 @@ func (e *channelEnd) mayDouble() bool {
 
 // checkOneWay checks that a message is the next that the peer has sent, but for what a filter does.
 func (e *channelEnd) checkOneWay(m *braid.Msg) *message {
-	p := e.peer()
-	f := e.filter()
+	e.note(oneWay, m.Len(), nil)
+	p, f := e.peer(), e.filter()
 	if last := e.next - 1; e.mayDouble() && last >= 0 && p.sent[last].received == 1 && e.mayBe(m.Bytes(), p.sent[last].payload) {
 		e.doubled++
 		p.sent[last].received++
@@ -160,6 +160,7 @@ func (e *channelEnd) checkOneWay(m *braid.Msg) *message {
 
 // checkCall finds the call that a message is, which must not have been handled before.
 func (e *channelEnd) checkCall(m *braid.Msg) *message {
+	e.note(aCall, m.Len(), nil)
 	for _, call := range e.peer().calls {
 		if !e.mayBe(m.Bytes(), call.payload) {
 			continue

@@ -79,6 +79,7 @@ func (e *channelEnd) sendOneWay(ctx context.Context, spec *messageSpec) {
 	e.sent = append(e.sent, m)
 	b := bytes.Clone(m.payload)
 	err := e.ch.Send(ctx, b)
+	e.note(oneWay, m.length, err)
 	spoil(b)
 	switch {
 	case err == nil:
@@ -104,6 +105,7 @@ func (e *channelEnd) call(ctx context.Context, spec *messageSpec) {
 	e.calls = append(e.calls, m)
 	b := bytes.Clone(m.payload)
 	reply, err := e.ch.Call(ctx, b)
+	e.note(aCall, m.length, err)
 	spoil(b)
 	m.returned = true
 	failed := new(braid.CallError)
@@ -139,6 +141,7 @@ func (e *channelEnd) checkFailure(m *message, failed *braid.CallError) {
 func (e *channelEnd) flush(ctx context.Context) {
 	before := len(e.sent)
 	err := e.ch.Flush(ctx)
+	e.note(aFlush, before, err)
 	switch {
 	case err == nil:
 		e.checkFlushed(before)

@@ -17,6 +17,14 @@ type channelSpec struct {
 	// hasty is when an end closes the channel whatever goes on; 0: both ends do when all is done.
 	hasty    sim.Time
 	hastyEnd int
+	moves    []moveSpec
+}
+
+// moveSpec moves what an end sends to a carrier beside the network, or back, as Mock does.
+type moveSpec struct {
+	at    sim.Time
+	side  int
+	delay sim.Time // of the carrier; 0: back to the network
 }
 
 // channelEndSpec is what one end of a channel does.
@@ -114,6 +122,9 @@ func (s *scenario) describeChannels(b *strings.Builder) {
 			fmt.Fprintf(b, ", host %d closes it at %v", c.hosts[c.hastyEnd], c.hasty)
 		}
 		b.WriteByte('\n')
+		for _, m := range c.moves {
+			fmt.Fprintf(b, "  at %v host %d sends by a carrier of %v\n", m.at, c.hosts[m.side], m.delay)
+		}
 		for side := range c.ends {
 			c.ends[side].describe(b, c.hosts[side])
 		}

@@ -43,6 +43,9 @@ func (g *generator) connect(s *scenario, share float64) {
 		g.die(s)
 	}
 	for i := range s.channels {
+		if g.chance(0.3) && !s.mourns(i) {
+			g.move(&s.channels[i])
+		}
 		if s.filterOf(i, 0) != nil || s.filterOf(i, 1) != nil {
 			g.beImpatient(&s.channels[i])
 		}
@@ -148,6 +151,26 @@ func (g *generator) die(s *scenario) {
 	}
 	s.talks = slices.DeleteFunc(s.talks, func(t talkSpec) bool { return slices.Contains(t.hosts[:], dead) })
 	s.chats = slices.DeleteFunc(s.chats, func(c chatSpec) bool { return slices.Contains(c.hosts[:], dead) })
+}
+
+// mourns says whether a host of a channel dies.
+func (s *scenario) mourns(channel int) bool {
+	hosts := s.channels[channel].hosts
+	return s.contexts[hosts[0]].dies > 0 || s.contexts[hosts[1]].dies > 0
+}
+
+// move lets the packets of a channel change between the network and a carrier at any moment.
+func (g *generator) move(c *channelSpec) {
+	at := c.start
+	on := [2]bool{}
+	for range 1 + g.IntN(8) {
+		at += g.between(sim.Microsecond, 2*sim.Millisecond)
+		m := moveSpec{at: at, side: g.IntN(2)}
+		if on[m.side] = !on[m.side]; on[m.side] {
+			m.delay = g.between(sim.Microsecond, 200*sim.Microsecond)
+		}
+		c.moves = append(c.moves, m)
+	}
 }
 
 // beImpatient lets all calls of a channel end: a filter may lose the response, and then nobody else

@@ -105,7 +105,9 @@ func (s *scenario) heals() (last sim.Time) {
 
 // harsh says whether the faults may use up the retries of a connection, which
 // then ends with IBV_WC_RETRY_EXC_ERR rather than with success.
-func (s *scenario) harsh() bool {
+func (s *scenario) harsh() bool { return s.moves() || s.harshFaults() }
+
+func (s *scenario) harshFaults() bool {
 	for _, f := range s.faults {
 		i := &f.impairment
 		if f.storm != 0 || i.Down || i.Loss > 0.05 || i.LossEvery > 0 && i.LossEvery < 16 || i.Burst.Enter > 0 || i.Corrupt > 0.05 || i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 || i.Pauses {

@@ -41,7 +41,8 @@ type world struct {
 	rekey, deregister func(*verbs.MR) error
 	heals, deadline   sim.Time // when faults have ended, and everything must have
 	events            uint64
-	closed            bool // nobody posts any more
+	history           uint64 // a checksum of what programs of channels have seen, and when
+	closed            bool   // nobody posts any more
 	report            [32]verbs.Completion
 }
 
