@@ -132,7 +132,7 @@ var channelCanaries = []struct {
 	{"a bit is wrong", unannounced(braid.Filter{Corrupt: 1}), ""},
 	{"messages come too late", unannounced(braid.Filter{Slow: 1, Delay: 1000 * time.Second}), "liveness"},
 	{"memory is not freed", leak, "regions are left"},
-	{"a window stays closed", hoard, ""},
+	{"a message is taken away", hoard, ""},
 }
 
 // unannounced installs a filter of which the scenario knows nothing.

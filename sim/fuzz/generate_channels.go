@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// channelShare is the part of the scenarios that has channels. One with them takes some ten times
+	// channelShare is the part of the scenarios that has channels. One with them takes some seven times
 	// as long as one without.
-	channelShare = 0.1
+	channelShare = 0.2
 	// channelBytes bounds the payload of a goroutine, so that a run stays short.
 	channelBytes = 128 << 10
 	// shortestCall is the length from which on messages tell themselves apart by their bytes.
