@@ -71,9 +71,10 @@ func (n *Network) Kill(host int) {
 	p := n.hosts[host].ownPrograms()
 	p.dead = true
 	for _, g := range p.all {
+		p.current = g // what it has deferred must not wait either
 		g.stop()
 	}
-	p.all = nil
+	p.all, p.current = nil, nil
 }
 
 // ownPrograms is the place for goroutines of the host.

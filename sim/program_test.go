@@ -103,7 +103,11 @@ func TestGroupsOfPrograms(t *testing.T) {
 func TestKill(t *testing.T) {
 	s := newScheduled(t)
 	s.net.hosts[0].Go(func() {
-		defer s.say("unwound")
+		defer func() {
+			s.say("unwound")
+			s.rt.Select(t.Context())
+			t.Error("it waits though it is dead")
+		}()
 		s.rt.Select(t.Context())
 		t.Error("it goes on")
 	})

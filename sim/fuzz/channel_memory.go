@@ -66,7 +66,8 @@ func (e *channelEnd) checkUnwritten() {
 // checkOneSided says whether an operation has succeeded, and checks that a failure has a reason.
 func (e *channelEnd) checkOneSided(ctx context.Context, what messageKind, err error) bool {
 	e.note(what, 0, err)
-	if err != nil && !e.gone(err) && !gaveUp(ctx, err) && !(errors.Is(err, verbs.ErrRetryExceeded) && e.mayFail()) {
+	silent := errors.Is(err, verbs.ErrRetryExceeded) && e.mayFail() // the channel ends in a moment
+	if err != nil && !e.gone(err) && !gaveUp(ctx, err) && !silent {
 		e.fail("%v: %v", what, err)
 	}
 	return err == nil

@@ -75,7 +75,8 @@ func (e *channelEnd) respond(m *braid.Msg, call *message) {
 		err = m.Reply(context.Background(), b)
 		spoil(b)
 	}
-	if err != nil && !e.gone(err) && !(errors.Is(err, braid.ErrNotCall) && e.mayDouble()) {
+	isCopy := errors.Is(err, braid.ErrNotCall) && e.mayDouble()
+	if err != nil && !e.gone(err) && !isCopy {
 		e.fail("reply of %d bytes: %v", call.reply, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/braid-rdma/braid/sim"
 )
 
-var channelSeedFlag = flag.Uint64("fuzz.channelseed", 0, "run the scenario of this seed with channels only, and cut it down if it fails")
+var channelSeedFlag = flag.Uint64("fuzz.channelseed", 0, "the first seed of worlds with channels: this one only, or fuzz.seeds of them")
 
 // runChannels runs the scenario of a seed, with channels in any case, and returns its world.
 func runChannels(t *testing.T, seed uint64, plant sabotage) (*world, *Failure) {
@@ -39,11 +39,11 @@ func TestChannels(t *testing.T) {
 	if testing.Short() {
 		count = 15
 	}
-	if *seedsFlag > 0 {
-		count = uint64(*seedsFlag)
-	}
 	if *channelSeedFlag > 0 {
 		first, count = *channelSeedFlag, 1
+	}
+	if *seedsFlag > 0 {
+		count = uint64(*seedsFlag)
 	}
 	start := time.Now()
 	for seed := first; seed < first+count; seed++ {
