@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"errors"
 	"math/rand/v2"
 
 	"github.com/braid-rdma/braid/sim"
@@ -77,6 +78,11 @@ func (w *world) shareReceives() error {
 func (w *world) script() error {
 	for i := range w.sc.channels {
 		c := &w.sc.channels[i]
+		if c.sheltered > 0 {
+			if err := errors.Join(w.net.Divert(c.hosts[0], c.hosts[1], c.sheltered), w.net.Divert(c.hosts[1], c.hosts[0], c.sheltered)); err != nil {
+				return err
+			}
+		}
 		for _, m := range c.moves {
 			from, to := c.hosts[m.side], c.hosts[1-m.side]
 			if err := w.net.At(m.at, from, func() { w.audit(w.net.Divert(from, to, m.delay)) }); err != nil {

@@ -55,7 +55,7 @@ func (e *channelEnd) note(what messageKind, length int, err error) {
 // moves says whether packets leave the network, and so overtake others.
 func (s *scenario) moves() bool {
 	for i := range s.channels {
-		if len(s.channels[i].moves) > 0 {
+		if len(s.channels[i].moves) > 0 || s.channels[i].sheltered > 0 {
 			return true
 		}
 	}

@@ -18,6 +18,9 @@ type channelSpec struct {
 	hasty    sim.Time
 	hastyEnd int
 	moves    []moveSpec
+	// sheltered lets all that both ends send take a carrier from the start, of this delay: no fault of
+	// the network may end the channel. 0: it is not.
+	sheltered sim.Time
 }
 
 // moveSpec moves what an end sends to a carrier beside the network, or back, as Mock does.
@@ -120,6 +123,9 @@ func (s *scenario) describeChannels(b *strings.Builder) {
 		fmt.Fprintf(b, "channel %d: host %d dials host %d at %v", i, c.hosts[0], c.hosts[1], c.start)
 		if c.hasty > 0 {
 			fmt.Fprintf(b, ", host %d closes it at %v", c.hosts[c.hastyEnd], c.hasty)
+		}
+		if c.sheltered > 0 {
+			fmt.Fprintf(b, ", both send by a carrier of %v", c.sheltered)
 		}
 		b.WriteByte('\n')
 		for _, m := range c.moves {

@@ -58,7 +58,7 @@ func TestChannels(t *testing.T) {
 // TestChannelsAreDrawn shows that a share of all seeds has channels, and that these differ in what
 // they are to differ in.
 func TestChannelsAreDrawn(t *testing.T) {
-	var with, filters, deaths, hasty, moved int
+	var with, filters, deaths, hasty, moved, sheltered int
 	kinds := map[messageKind]int{}
 	const seeds = 2000
 	for seed := range uint64(seeds) {
@@ -85,6 +85,9 @@ func TestChannelsAreDrawn(t *testing.T) {
 			if len(sc.channels[i].moves) > 0 {
 				moved++
 			}
+			if sc.channels[i].sheltered > 0 {
+				sheltered++
+			}
 		}
 		for _, thread := range sc.everyThread() {
 			for _, m := range *thread {
@@ -92,11 +95,11 @@ func TestChannelsAreDrawn(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d seeds %d have channels; %d filters, %d hosts die, %d channels are closed in haste, %d move to a carrier; %v", seeds, with, filters, deaths, hasty, moved, kinds)
+	t.Logf("of %d seeds %d have channels; %d filters, %d hosts die, %d channels are closed in haste, %d move to a carrier, %d begin there; %v", seeds, with, filters, deaths, hasty, moved, sheltered, kinds)
 	if share := float64(with) / seeds; share < channelShare/2 || share > 2*channelShare {
 		t.Errorf("%d of %d seeds have channels", with, seeds)
 	}
-	if filters == 0 || deaths == 0 || hasty == 0 || moved == 0 || len(kinds) != int(anAdd)+1 {
+	if filters == 0 || deaths == 0 || hasty == 0 || moved == 0 || sheltered == 0 || len(kinds) != int(anAdd)+1 {
 		t.Error("something is never drawn")
 	}
 }

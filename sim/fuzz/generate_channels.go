@@ -46,10 +46,14 @@ func (g *generator) connect(s *scenario, share float64) {
 		if g.chance(0.3) && !s.mourns(i) {
 			g.move(&s.channels[i])
 		}
+		if g.chance(0.1) && !s.mourns(i) {
+			s.channels[i].sheltered = g.between(sim.Microsecond, 200*sim.Microsecond)
+		}
 		if s.filterOf(i, 0) != nil || s.filterOf(i, 1) != nil {
 			g.beImpatient(&s.channels[i])
 		}
 	}
+	s.stayAway()
 }
 
 // context picks the configuration of a host.
@@ -151,6 +155,17 @@ func (g *generator) die(s *scenario) {
 	}
 	s.talks = slices.DeleteFunc(s.talks, func(t talkSpec) bool { return slices.Contains(t.hosts[:], dead) })
 	s.chats = slices.DeleteFunc(s.chats, func(c chatSpec) bool { return slices.Contains(c.hosts[:], dead) })
+}
+
+// stayAway lets the packets of no channel leave a carrier that another one needs.
+func (s *scenario) stayAway() {
+	for i := range s.channels {
+		for j := range s.channels {
+			if a, b := s.channels[i].hosts, s.channels[j].hosts; s.channels[i].sheltered > 0 && (a == b || a == [2]int{b[1], b[0]}) {
+				s.channels[j].moves = nil
+			}
+		}
+	}
 }
 
 // mourns says whether a host of a channel dies.

@@ -82,8 +82,8 @@ func (s *scenario) calm() (changed bool) {
 		s.contexts[i].dies = 0
 	}
 	for i := range s.channels {
-		changed = changed || s.channels[i].hasty > 0 || s.channels[i].moves != nil
-		s.channels[i].hasty, s.channels[i].moves = 0, nil
+		changed = changed || s.channels[i].hasty > 0 || s.channels[i].moves != nil || s.channels[i].sheltered > 0
+		s.channels[i].hasty, s.channels[i].moves, s.channels[i].sheltered = 0, nil, 0
 	}
 	return changed
 }
