@@ -42,6 +42,12 @@ func (g *generator) connect(s *scenario, share float64) {
 	if g.chance(0.1) {
 		g.die(s)
 	}
+	for i := range s.contexts {
+		// A peer that has failed and gone may have told nobody.
+		if c := &s.contexts[i].cfg; c.Keepalive < 0 && (s.harshFaults() || s.dying()) {
+			c.Keepalive = time.Second
+		}
+	}
 	for i := range s.channels {
 		if g.chance(0.3) && !s.mourns(i) {
 			g.move(&s.channels[i])
@@ -150,9 +156,6 @@ func (g *generator) filter(channels int) *filterSpec {
 func (g *generator) die(s *scenario) {
 	dead := s.channels[g.IntN(len(s.channels))].hosts[g.IntN(2)]
 	s.contexts[dead].dies = g.between(sim.Microsecond, 5*sim.Millisecond)
-	for i := range s.contexts { // who waits in vain must ask
-		s.contexts[i].cfg.Keepalive = oneOf(g, 50*time.Millisecond, time.Second)
-	}
 	s.talks = slices.DeleteFunc(s.talks, func(t talkSpec) bool { return slices.Contains(t.hosts[:], dead) })
 	s.chats = slices.DeleteFunc(s.chats, func(c chatSpec) bool { return slices.Contains(c.hosts[:], dead) })
 }
@@ -166,6 +169,11 @@ func (s *scenario) stayAway() {
 			}
 		}
 	}
+}
+
+// dying says whether a host dies.
+func (s *scenario) dying() bool {
+	return slices.ContainsFunc(s.contexts, func(c contextSpec) bool { return c.dies > 0 })
 }
 
 // mourns says whether a host of a channel dies.
