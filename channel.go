@@ -57,6 +57,9 @@ type Channel struct {
 	lostCalls []*outgoing      // whose response a filter has dropped
 	filtered  uint64
 	transfers fifo.Queue[*transfer]
+	flushed   []*transfer // that failed with the queue pair: the end of the channel tells why
+
+	lostRequests []uint32 // calls of the peer that a filter has dropped
 }
 
 // RemoteAddr is the peer's address.
@@ -140,13 +143,21 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.runtime.Virtual() {
+			if err := c.lead(ctx, (*receiving)(ch), false); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		select {
 		case m := <-ch.incoming:
 			c.submit(&m.taking.task)
 			return m, nil
 		case <-ch.done:
 		case c.attendance.place <- struct{}{}:
-			if err := c.lead(ctx, (*receiving)(ch), false); err != nil && ctx.Err() != nil {
+			err := c.lead(ctx, (*receiving)(ch), false)
+			c.attendance.leave(c.now)
+			if err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		case <-ctx.Done():
@@ -171,14 +182,8 @@ func (ch *Channel) Serve(ctx context.Context, h Handler) error {
 		if err := ch.Err(); err != nil {
 			return err
 		}
-		select {
-		case <-ch.done:
-		case c.attendance.place <- struct{}{}:
-			if err := c.lead(ctx, (*serving)(ch), true); err != nil && ctx.Err() != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := c.attend(ctx, (*serving)(ch), ch.done, true); err != nil && ctx.Err() != nil {
+			return err
 		}
 	}
 }
@@ -206,14 +211,8 @@ func (ch *Channel) Flush(ctx context.Context) error {
 	f.task.job = f
 	ch.context.submit(&f.task)
 	for !f.arrived() {
-		select {
-		case <-f.done:
-		case ch.context.attendance.place <- struct{}{}:
-			if err := ch.context.lead(ctx, f, false); err != nil && ctx.Err() != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := ch.context.attend(ctx, f, f.done, false); err != nil && ctx.Err() != nil {
+			return err
 		}
 	}
 	return f.err
@@ -223,7 +222,8 @@ func (ch *Channel) Flush(ctx context.Context) error {
 type flush struct {
 	task
 	channel  *Channel
-	order    uint64
+	order    uint64 // of the last message before it
+	left     int    // messages that it waits for
 	finished atomic.Bool
 	done     chan struct{}
 	err      error
@@ -232,13 +232,16 @@ type flush struct {
 func (f *flush) perform(c *Context) {
 	ch := f.channel
 	f.order = ch.order
-	if ch.Err() == nil && ch.session != nil && ch.session.Oldest() != nil {
-		ch.flushes = append(ch.flushes, f)
-		ch.session.AskForAck()
-		c.touch(ch)
+	if ch.Err() == nil && ch.session != nil {
+		f.left = ch.session.Unfinished()
+	}
+	if f.left == 0 {
+		f.finish(ch.Err())
 		return
 	}
-	f.finish(ch.Err())
+	ch.flushes = append(ch.flushes, f)
+	ch.session.AskForAck()
+	c.touch(ch)
 }
 
 func (f *flush) finish(err error) {
@@ -253,15 +256,15 @@ func (f *flush) arrived() bool { return f.finished.Load() }
 // Ready implements verbs.Readiness.
 func (f *flush) Ready() bool { return f.arrived() || f.channel.context.pending() }
 
-// checkFlushes ends the flushes whose messages have all been received.
-func (ch *Channel) checkFlushes() {
-	if len(ch.flushes) == 0 {
-		return
-	}
-	oldest := ch.session.Oldest()
+// countFlushed ends the flushes for which a message that has been received, or withdrawn, was the
+// last. Messages are not received in the order of sending: responses overtake others.
+func (ch *Channel) countFlushed(o *outgoing) {
 	kept := ch.flushes[:0]
 	for _, f := range ch.flushes {
-		if oldest == nil || oldest.Ref.(*outgoing).order > f.order {
+		if o.order <= f.order {
+			f.left--
+		}
+		if f.left == 0 {
 			f.finish(nil)
 		} else {
 			kept = append(kept, f)
@@ -275,13 +278,14 @@ func (ch *Channel) checkFlushes() {
 func (ch *Channel) Close() error {
 	ch.closing.Store(true)
 	var err error
+	runtime := ch.context.runtime
 	if linger := ch.context.Config().Linger; ch.Err() == nil && linger > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), linger)
+		ctx, cancel := runtime.WithTimeout(context.Background(), linger)
 		err = ch.Flush(ctx)
 		cancel()
 	}
 	ch.end(fmt.Errorf("braid: %w: channel", ErrClosed))
-	<-ch.gone
+	runtime.Select(context.Background(), ch.gone)
 	for m := ch.TryReceive(); m != nil; m = ch.TryReceive() {
 		m.Release() // nobody wants it
 	}

@@ -2,7 +2,6 @@ package braid
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/fifo"
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -38,16 +38,17 @@ type Context struct {
 	onMove  atomic.Pointer[func(Move)]
 
 	attendance attendance
-	timer      *time.Timer
+	runtime    sched.Runtime
+	timer      *sched.Timer
 	closed     chan struct{}
 	close      sync.Once
-	background sync.WaitGroup // goroutines of the context
+	background sched.Group // goroutines of the context
 
 	// The rest belongs to the owner.
 	channels    []*Channel // by number; nil: free
 	freeNumbers []uint32
 	qps         qpCache
-	listeners   map[*Listener]struct{}
+	listeners   []*Listener
 	dirty       []*Channel // something may be to do
 	operations  operations
 	fetches     fetchQueue
@@ -71,7 +72,7 @@ func Open(cfg Config) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), listeners: map[*Listener]struct{}{}, timerAt: never}
+	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never}
 	c.msgs.New = func() any { return new(Msg) }
 	c.outs.New = func() any { return newOutgoing() }
 	if c.device == nil {
@@ -84,8 +85,12 @@ func Open(cfg Config) (*Context, error) {
 		return nil, fmt.Errorf("braid: %w", err)
 	}
 	c.attendance.init(cfg.Background)
-	c.timer = time.AfterFunc(time.Hour, c.tick)
-	c.background.Go(c.standBy)
+	c.timer = c.runtime.NewTimer(c.tick)
+	if c.runtime.Virtual() {
+		c.background.Go(c.attendAlone)
+	} else {
+		c.background.Go(c.standBy)
+	}
 	if c.streams != nil {
 		c.background.Go(func() { c.streams.serve(&c.background) })
 	}
@@ -94,6 +99,8 @@ func Open(cfg Config) (*Context, error) {
 
 func (c *Context) prepare() (err error) {
 	c.engine = c.device.Engine()
+	c.runtime = sched.Of(c.engine)
+	c.background.Runtime = c.runtime
 	if c.manager, err = cm.New(c.device, handshake); err != nil {
 		return err
 	}
@@ -133,13 +140,13 @@ func (c *Context) Close() error {
 	c.close.Do(func() {
 		close(c.closed) // no more of either
 		var listeners []*Listener
-		c.exclusive(func() { listeners = slices.Collect(maps.Keys(c.listeners)) })
+		c.exclusive(func() { listeners = slices.Clone(c.listeners) })
 		for _, l := range listeners {
 			l.Close()
 		}
 		var all []*Channel
 		c.exclusive(func() { all = slices.Clone(c.channels) })
-		var closing sync.WaitGroup
+		closing := sched.Group{Runtime: c.runtime}
 		for _, ch := range all {
 			if ch != nil {
 				closing.Go(func() { ch.Close() })

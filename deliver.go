@@ -63,6 +63,7 @@ func (ch *Channel) hand(m *Msg) {
 				s.ctx.end()
 			}
 		}
+		ch.endLost(m.in.Call)
 		m.Release()
 	default:
 		if ch.handler != nil {
@@ -99,6 +100,9 @@ func (ch *Channel) toHandler(m *Msg) {
 	}
 	ch.handlers++
 	m.ctx.reset(ch.serve)
+	if m.in.Cancelled {
+		m.ctx.end()
+	}
 	m.next, m.previous = ch.handling, nil
 	if m.next != nil {
 		m.next.previous = m

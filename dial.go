@@ -164,12 +164,19 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 	return err
 }
 
-// abandon forgets a channel that did not come to be. Its queue pair is closed.
+// abandon forgets a channel that did not come to be, and messages that have come by it all the same: a
+// peer may send before its last word of the handshake has arrived. The queue pair is closed.
 func (ch *Channel) abandon(err error) {
 	ch.context.exclusive(func() {
-		if ch.conn == nil {
-			ch.ended.CompareAndSwap(nil, &err)
-			ch.context.forget(ch)
+		if ch.conn != nil {
+			return
+		}
+		ch.fail(err)
+		ch.context.forget(ch)
+		for len(ch.incoming) > 0 {
+			m := <-ch.incoming
+			ch.context.fetches.taken(m)
+			m.Release()
 		}
 	})
 }

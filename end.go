@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -17,11 +18,11 @@ func (ch *Channel) queuePairFailed() {
 	}
 	ch.broken = true
 	conn := ch.conn
+	runtime := ch.context.runtime
 	ch.context.background.Go(func() {
-		select {
-		case <-conn.Done():
-		case <-time.After(time.Second):
-		}
+		ctx, cancel := runtime.WithTimeout(context.Background(), time.Second)
+		runtime.Select(ctx, conn.Done())
+		cancel()
 		err := conn.Err()
 		if err == nil {
 			err = verbs.ErrFlushed
@@ -60,6 +61,10 @@ func (ch *Channel) fail(err error) {
 	for t, ok := ch.transfers.Pop(); ok; t, ok = ch.transfers.Pop() {
 		t.abort(err)
 	}
+	for _, t := range ch.flushed {
+		t.end(err)
+	}
+	ch.flushed = nil
 	for m := ch.handling; m != nil; m = m.next {
 		m.ctx.end()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/braid-rdma/braid/internal/session"
@@ -100,9 +101,15 @@ func (ch *Channel) duplicate(m *Msg) *Msg {
 	return again
 }
 
-// lose drops a message. A call whose response it is stays open until somebody gives it up.
+// lose drops a message. A call that it is, or whose response, stays open until somebody gives it up.
 func (ch *Channel) lose(m *Msg) {
 	ch.take(m)
+	if m.IsCall() {
+		ch.lostRequests = append(ch.lostRequests, m.in.Call)
+		if m.in.Cancelled {
+			ch.endLost(m.in.Call)
+		}
+	}
 	if m.in.Request != nil {
 		ch.lostCalls = append(ch.lostCalls, m.in.Request.Ref.(*outgoing))
 		m.in.Request = nil
@@ -110,9 +117,26 @@ func (ch *Channel) lose(m *Msg) {
 	m.Release()
 }
 
+// endLost responds to a call that was lost when its caller has given it up, who has a receive for
+// the response and no other use for it until that comes.
+func (ch *Channel) endLost(call uint32) {
+	i := slices.Index(ch.lostRequests, call)
+	if i < 0 {
+		return
+	}
+	ch.lostRequests = slices.Delete(ch.lostRequests, i, i+1)
+	o, err := ch.newOutgoing(session.Failure, []byte("a filter has lost the call"))
+	if err != nil {
+		ch.fail(err)
+		return
+	}
+	o.Call, o.until = call, untilNothing
+	o.perform(ch.context)
+}
+
 // after delivers what a channel has delayed, later.
 func (c *Context) after(delay time.Duration, ch *Channel) {
-	time.AfterFunc(delay, func() { c.exclusive(ch.handDelayed) })
+	c.runtime.NewTimer(func() { c.exclusive(ch.handDelayed) }).Reset(delay)
 }
 
 // handDelayed hands on what was delayed.

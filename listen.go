@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/sched"
 )
 
 // Listener takes channels that peers dial.
@@ -35,7 +37,7 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 	l := &Listener{context: c, listener: listener, accepted: make(chan *Channel, maxBacklog), stop: stop, done: make(chan struct{})}
 	c.exclusive(func() {
 		if err = c.open(); err == nil {
-			c.listeners[l] = struct{}{}
+			c.listeners = append(c.listeners, l)
 			c.background.Go(func() { l.grant(ctx) })
 		}
 	})
@@ -100,18 +102,20 @@ func (l *Listener) await(ctx context.Context, request *cm.Request, ch *Channel) 
 		ch.Close()
 	default:
 		ch.end(fmt.Errorf("%w: nobody accepts", ErrLimit))
+		ch.Close() // frees what has come by it
 	}
 }
 
 // Accept waits for a channel.
 func (l *Listener) Accept(ctx context.Context) (*Channel, error) {
-	select {
-	case ch := <-l.accepted:
+	ch, ok := sched.Receive(ctx, l.context.runtime, l.accepted, l.done)
+	switch {
+	case ok:
 		return ch, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.done:
+	case l.closed.Load():
 		return nil, fmt.Errorf("braid: %w: listener", ErrClosed)
+	default:
+		return nil, ctx.Err()
 	}
 }
 
@@ -120,7 +124,7 @@ func (l *Listener) Accept(ctx context.Context) (*Channel, error) {
 func (l *Listener) Serve(ctx context.Context, h Handler) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var taking sync.WaitGroup
+	taking := sched.Group{Runtime: l.context.runtime}
 	taking.Go(func() { l.serveAll(ctx, h) })
 	defer taking.Wait()
 	c := l.context
@@ -129,21 +133,16 @@ func (l *Listener) Serve(ctx context.Context, h Handler) error {
 			stop()
 			return fmt.Errorf("braid: %w: listener", ErrClosed)
 		}
-		select {
-		case <-l.done:
-		case c.attendance.place <- struct{}{}:
-			if err := c.lead(ctx, (*serveWait)(l), true); err != nil && ctx.Err() != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := c.attend(ctx, (*serveWait)(l), l.done, true); err != nil && ctx.Err() != nil {
+			return err
 		}
 	}
 }
 
 // serveAll gives the handler to each channel, and closes them in the end.
 func (l *Listener) serveAll(ctx context.Context, h Handler) {
-	var all sync.WaitGroup
+	runtime := l.context.runtime
+	all := sched.Group{Runtime: runtime}
 	defer all.Wait()
 	for {
 		ch, err := l.Accept(ctx)
@@ -151,10 +150,10 @@ func (l *Listener) serveAll(ctx context.Context, h Handler) {
 			return
 		}
 		ch.setHandler(ctx, h)
-		stop := context.AfterFunc(ctx, func() { ch.Close() })
 		all.Go(func() {
-			<-ch.gone
-			stop()
+			if runtime.Select(ctx, ch.gone) == sched.Ended {
+				ch.Close()
+			}
 		})
 	}
 }
@@ -174,12 +173,14 @@ func (l *Listener) Close() error {
 		close(l.done)
 		l.stop()
 		l.listener.Close()
-		l.context.exclusive(func() { delete(l.context.listeners, l) })
+		l.context.exclusive(func() {
+			l.context.listeners = slices.DeleteFunc(l.context.listeners, func(other *Listener) bool { return other == l })
+		})
 		l.context.engine.Wake()
 		for {
 			select {
 			case ch := <-l.accepted:
-				go ch.Close()
+				l.context.runtime.Go(func() { ch.Close() })
 			default:
 				return
 			}

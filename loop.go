@@ -82,7 +82,7 @@ func (c *Context) work() {
 			busy = busy || n > 0
 		}
 		c.pumpDirty()
-		if c.attendance.nobody {
+		if c.attendance.nobody || c.runtime.Virtual() {
 			busy = c.dispatchAll() || busy
 		}
 		if !busy {
@@ -189,10 +189,26 @@ func (c *Context) pending() bool {
 	return c.cq.Ready() || !c.inbox.empty() || !c.handled.empty() || c.waiting.Load() > 0
 }
 
+// attend waits for w, whose end closes done or sends to it: in the leader's place if it is free, else
+// until the leader has found it. It may return before w has arrived.
+func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, inline bool) error {
+	if c.runtime.Virtual() { // one goroutine runs at a time, and each may lead
+		return c.lead(ctx, w, inline)
+	}
+	select {
+	case <-done:
+		return nil
+	case c.attendance.place <- struct{}{}:
+		defer c.attendance.leave(c.now)
+		return c.lead(ctx, w, inline)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // lead polls the device, for all goroutines of the context, until w has arrived. Only the
 // goroutine that holds the leader's place may call it.
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
-	defer c.attendance.leave(c.now)
 	for {
 		owner := c.run()
 		if c.dispatchSome(inline) {
@@ -267,6 +283,22 @@ func (c *Context) standBy() {
 		c.standIn()
 	}
 }
+
+// attendAlone does the work of a context in virtual time while its goroutines wait for other things.
+func (c *Context) attendAlone() {
+	for {
+		c.run()
+		if c.open() != nil {
+			return
+		}
+		_ = c.cq.WaitProgress(context.Background(), (*alone)(c)) // it has no end
+	}
+}
+
+// alone is what attendAlone waits for.
+type alone Context
+
+func (a *alone) Ready() bool { return (*Context)(a).pending() || (*Context)(a).open() != nil }
 
 // standIn leads until the handler returns that keeps the leader busy, or once.
 func (c *Context) standIn() {

@@ -3,6 +3,7 @@ package braid
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -133,7 +134,7 @@ func (t *transfer) perform(c *Context) {
 
 // postTransfers posts fragments as far as there is room.
 func (ch *Channel) postTransfers() error {
-	for ch.transfers.Len() > 0 && ch.reads < readsPerChannel {
+	for ch.transfers.Len() > 0 && ch.reads < readsPerChannel && !ch.broken {
 		t := ch.transfers.At(0)
 		if t.part < len(t.parts) {
 			if err := t.post(); err != nil {
@@ -192,7 +193,13 @@ func (t *transfer) completed(c *Context, e *verbs.Completion) {
 		ch.sends.completed()
 		c.touch(ch)
 	}
-	if t.pending == 0 && (t.part == len(t.parts) || e.Status != 0) {
+	switch {
+	case t.pending > 0:
+	case ch.ended.Load() == nil && errors.Is(t.err, verbs.ErrFlushed):
+		if t.part == len(t.parts) { // else it is in the queue
+			ch.flushed = append(ch.flushed, t)
+		}
+	case t.part == len(t.parts) || e.Status != 0:
 		t.end(t.err)
 	}
 }
@@ -232,21 +239,12 @@ func (t *transfer) Ready() bool { return t.finished.Load() || t.channel.context.
 func (t *transfer) wait(ctx context.Context) {
 	c := t.channel.context
 	for !t.finished.Load() {
-		var err error
-		select {
-		case <-t.done:
-			continue
-		case c.attendance.place <- struct{}{}:
-			if err = c.lead(ctx, t, false); err == nil {
-				continue
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
+		if err := c.attend(ctx, t, t.done, false); err != nil {
+			t.cancel.err = err
+			c.submit(&t.cancel.task)
+			<-t.done
+			return
 		}
-		t.cancel.err = err
-		c.submit(&t.cancel.task)
-		<-t.done
-		return
 	}
 }
 

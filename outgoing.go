@@ -160,6 +160,7 @@ func (o *outgoing) readByPeer() {
 
 // acknowledged is called when the peer's application has received the message.
 func (o *outgoing) acknowledged() {
+	o.channel.countFlushed(o)
 	o.free()
 	if o.until == untilReusable {
 		o.finish(nil)
@@ -215,18 +216,7 @@ func (o *outgoing) Ready() bool { return o.finished.Load() || o.channel.context.
 func (o *outgoing) wait(ctx context.Context) {
 	c := o.channel.context
 	for !o.finished.Load() {
-		var err error
-		select {
-		case <-o.done:
-			continue
-		case c.attendance.place <- struct{}{}:
-			if err = c.lead(ctx, o, false); err == nil {
-				continue
-			}
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if !o.finished.Load() {
+		if err := c.attend(ctx, o, o.done, false); err != nil && !o.finished.Load() {
 			o.giveUp(err)
 			return
 		}
@@ -263,6 +253,7 @@ func (x *cancellation) perform(c *Context) {
 	}
 	if ch.session.Withdraw(c.now(), &o.Out) {
 		o.withdrawn = true
+		ch.countFlushed(o)
 		o.finish(x.err)
 		o.free()
 		if o.Kind == session.Request {

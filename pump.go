@@ -24,7 +24,6 @@ func (ch *Channel) pump() {
 	for m, ok := s.PollAcked(); ok; m, ok = s.PollAcked() {
 		m.Ref.(*outgoing).acknowledged()
 	}
-	ch.checkFlushes()
 	ch.context.fetches.add(ch)
 	ch.context.fetches.post(ch.context)
 	err := ch.post()

@@ -115,5 +115,16 @@ func (t *slot) completed(c *Context, e *verbs.Completion) {
 // bytes is the memory of the slot, from its start.
 func (t *slot) bytes() []byte { return t.mr.Bytes()[t.offset:] }
 
+// unused is how much of the memory is free. Where other goroutines take and put at the same time it is
+// an estimate.
+func (s *slots) unused() (bytes int) {
+	next := uint32(s.free.Load())
+	all := *s.all.Load() // after it: it has all that is free
+	for ; next != 0 && bytes < len(all)*s.size; next = all[next-1].next.Load() {
+		bytes += s.size
+	}
+	return bytes
+}
+
 // bytes is how much memory there is.
 func (s *slots) bytes() int { return len(*s.all.Load()) * s.size }

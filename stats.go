@@ -36,16 +36,15 @@ func (ch *Channel) Stats() (s Stats) {
 
 // ContextStats are what a context has.
 type ContextStats struct {
-	Channels     int
-	Listeners    int
-	OnTCP        int    // channels whose packets go by TCP now
-	Strangers    uint64 // TCP connections that belonged to no channel, and were refused
-	FrameBytes   int    // memory for small messages and receives
-	BufferBytes  int    // memory for large messages, and of it what is not used
-	UnusedBytes  int
-	PendingBytes int // of large messages that the application does not have yet
-	CachedQPs    int // queue pairs that wait for later channels
-	ReusedQPs    uint64
+	Channels, Listeners int
+	OnTCP               int    // channels whose packets go by TCP now
+	Strangers           uint64 // TCP connections that belonged to no channel, and were refused
+	// Memory for small messages and receives, and for large messages; and of each what is not used.
+	FrameBytes, UnusedFrameBytes int
+	BufferBytes, UnusedBytes     int
+	PendingBytes                 int // of large messages that the application does not have yet
+	CachedQPs                    int // queue pairs that wait for later channels
+	ReusedQPs                    uint64
 }
 
 // Stats returns what the context has now.
@@ -65,7 +64,7 @@ func (c *Context) Stats() (s ContextStats) {
 	if c.streams != nil {
 		s.Strangers = c.streams.strangersRefused()
 	}
-	s.FrameBytes = c.slots.bytes()
+	s.FrameBytes, s.UnusedFrameBytes = c.slots.bytes(), c.slots.unused()
 	s.BufferBytes, s.UnusedBytes = c.buffers.stats()
 	return s
 }

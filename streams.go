@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -95,7 +96,7 @@ func listenStreams(d *verbs.Device, port int) (*streams, error) {
 func (s *streams) port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
 
 // serve takes what comes in until the streams are closed.
-func (s *streams) serve(greeters *sync.WaitGroup) {
+func (s *streams) serve(greeters *sched.Group) {
 	for {
 		conn, err := s.listener.AcceptTCP()
 		switch {

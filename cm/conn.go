@@ -25,7 +25,8 @@ type Conn struct {
 	private       []byte    // of the peer's program
 	listener      *Listener // under the manager's lock: it has the connection, not the program
 
-	replied      chan *mad.REP // the active side's answer
+	reply        *mad.REP
+	replied      chan struct{} // closed when the active side has its reply
 	established  chan struct{} // closed when the passive side may send
 	keepalive    time.Duration // of the passive side, from then on
 	disconnected chan struct{} // closed when the peer has answered the DREQ
@@ -40,7 +41,7 @@ type Conn struct {
 func newConn(m *Manager, local, remote netip.AddrPort) *Conn {
 	return &Conn{
 		manager: m, local: local, remote: remote,
-		replied: make(chan *mad.REP, 1), established: make(chan struct{}),
+		replied: make(chan struct{}), established: make(chan struct{}),
 		disconnected: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -86,13 +87,9 @@ func (c *Conn) Close() error {
 			return core.Disconnect(now, c.id)
 		})
 		if err == nil {
-			timer := time.NewTimer(closeWait)
-			defer timer.Stop()
-			select {
-			case <-c.disconnected:
-			case <-timer.C:
-			case <-c.manager.stop:
-			}
+			ctx, cancel := c.manager.runtime.WithTimeout(context.Background(), closeWait)
+			c.manager.runtime.Select(ctx, c.disconnected, c.manager.stop)
+			cancel()
 		}
 		c.drop()
 	})
@@ -132,7 +129,8 @@ func (c *Conn) abandon(reason error, rej mad.REJ) error {
 func (c *Conn) handleEvent(e *machine.Event) {
 	switch e.Kind {
 	case machine.Replied:
-		c.replied <- e.REP // the machine raises it once, and there is room for it
+		c.reply = e.REP
+		close(c.replied) // the machine raises it once
 	case machine.Established:
 		c.startKeepalive()
 		close(c.established)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"strconv"
@@ -43,7 +42,7 @@ func (m *Manager) dial(ctx context.Context, address string, o *Options) (*Conn, 
 		return nil, fmt.Errorf("%w: dial %v: %w", ErrUnreachable, to, err)
 	}
 	to = netip.AddrPortFrom(route.Remote, to.Port())
-	local := netip.AddrPortFrom(route.Local, ephemeralPort())
+	local := netip.AddrPortFrom(route.Local, m.ephemeralPort())
 	q, err := o.queuePair()
 	if err != nil {
 		return nil, fmt.Errorf("cm: %w", err)
@@ -76,8 +75,8 @@ func (m *Manager) dial(ctx context.Context, address string, o *Options) (*Conn, 
 
 // dialSlots bounds the requests that are on their way to a peer.
 type dialSlots struct {
-	slots chan struct{}
-	users int // those who hold a slot or wait for one, under the manager's lock
+	slots chan struct{} // that are free
+	users int           // those who hold a slot or wait for one, under the manager's lock
 }
 
 // acquireDialSlot waits until a request may be sent to a peer.
@@ -86,20 +85,23 @@ func (m *Manager) acquireDialSlot(ctx context.Context, peer netip.Addr) (release
 	s := m.dialing[peer]
 	if s == nil {
 		s = &dialSlots{slots: make(chan struct{}, dialWindow)}
+		for range dialWindow {
+			s.slots <- struct{}{}
+		}
 		m.dialing[peer] = s
 	}
 	s.users++
 	m.mu.Unlock()
-	select {
-	case s.slots <- struct{}{}:
+	switch m.runtime.Select(ctx, s.slots, m.stop) {
+	case 0:
 		return func() {
-			<-s.slots
+			s.slots <- struct{}{}
 			m.leaveDialSlots(peer, s)
 		}, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-m.stop:
+	case 1:
 		err = ErrClosed
+	default:
+		err = ctx.Err()
 	}
 	m.leaveDialSlots(peer, s)
 	return nil, err
@@ -116,12 +118,12 @@ func (m *Manager) leaveDialSlots(peer netip.Addr, s *dialSlots) {
 
 // awaitReply waits for the answer to a request, and makes the connection of it.
 func (c *Conn) awaitReply(ctx context.Context, o *Options) error {
-	select {
-	case rep := <-c.replied:
-		return c.completeDial(rep, o)
-	case <-c.done:
+	switch c.manager.runtime.Select(ctx, c.replied, c.done) {
+	case 0:
+		return c.completeDial(c.reply, o)
+	case 1:
 		return c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
-	case <-ctx.Done():
+	default:
 		return c.abandon(c.timeoutError(ctx), mad.REJ{Reason: mad.ReasonTimeout})
 	}
 }
@@ -213,6 +215,8 @@ func (m *Manager) resolve(ctx context.Context, address string) (netip.AddrPort, 
 
 // ephemeralPort is the port that a dialing side calls its own. It is told to
 // the peer's program and means nothing else.
-func ephemeralPort() uint16 { return uint16(firstEphemeral + rand.IntN(1<<16-firstEphemeral)) }
+func (m *Manager) ephemeralPort() uint16 {
+	return uint16(firstEphemeral + m.device.Engine().Random()%(1<<16-firstEphemeral))
+}
 
 const firstEphemeral = 49152

@@ -52,7 +52,7 @@ func (m *Manager) listen(port uint16, how func(*machine.Machine, mad.ServiceID, 
 		if port != 0 {
 			return nil, fmt.Errorf("%w: %d", ErrInUse, port)
 		}
-		if port = ephemeralPort(); m.listeners[port] != nil {
+		if port = m.ephemeralPort(); m.listeners[port] != nil {
 			port = 0
 		}
 	}
@@ -109,13 +109,13 @@ func (l *Listener) Accept(ctx context.Context, o Options) (*Conn, error) {
 }
 
 func (l *Listener) wait(ctx context.Context, news <-chan struct{}) error {
-	select {
-	case <-news:
+	switch l.manager.runtime.Select(ctx, news, l.closing) {
+	case 0:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.closing:
+	case 1:
 		return fmt.Errorf("%w: listener", ErrClosed)
+	default:
+		return ctx.Err()
 	}
 }
 

@@ -1,7 +1,9 @@
 package cm
 
 import (
+	"context"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -18,9 +21,10 @@ type Manager struct {
 	device  *verbs.Device
 	limits  verbs.Limits
 	backlog int
-	wake    chan struct{} // the loop's timer is too late
+	wake    chan struct{} // it is time for the loop to run
 	stop    chan struct{}
-	loop    sync.WaitGroup
+	runtime sched.Runtime
+	loop    sched.Group
 
 	mu        sync.Mutex
 	agent     *Agent
@@ -40,7 +44,9 @@ func New(d *verbs.Device, cfg Config) (*Manager, error) {
 	if cfg.Backlog == 0 {
 		cfg.Backlog = defaultBacklog
 	}
+	runtime := sched.Of(d.Engine())
 	m := &Manager{
+		runtime: runtime, loop: sched.Group{Runtime: runtime},
 		device: d, limits: d.Query().Limits, backlog: cfg.Backlog, agent: agent,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		conns: make(map[mad.CommID]*Conn), listeners: make(map[uint16]*Listener),
@@ -94,7 +100,7 @@ func (m *Manager) closeAll(reason error) {
 // run is the loop: it waits for datagrams and times, and lets the agent act.
 func (m *Manager) run() {
 	notify := m.agent.Notify()
-	timer := time.NewTimer(time.Hour)
+	timer := m.runtime.NewTimer(m.wakeLoop)
 	defer timer.Stop()
 	for {
 		wait, err := m.step()
@@ -102,14 +108,22 @@ func (m *Manager) run() {
 			m.closeAll(err)
 			return
 		}
-		timer.Reset(wait)
-		select {
-		case <-notify:
-		case <-timer.C:
-		case <-m.wake:
-		case <-m.stop:
+		if wait > 0 {
+			timer.Reset(wait)
+		} else {
+			m.wakeLoop()
+		}
+		if m.runtime.Select(context.Background(), m.stop, notify, m.wake) == 0 {
 			return
 		}
+	}
+}
+
+// wakeLoop lets the loop run.
+func (m *Manager) wakeLoop() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -127,7 +141,7 @@ func (m *Manager) step() (time.Duration, error) {
 	m.dispatch()
 	m.armed = min(again, m.agent.Machine().Timeout())
 	if m.armed == machine.Never {
-		return time.Hour, nil
+		return math.MaxInt64, nil
 	}
 	return max(0, time.Duration(m.armed-m.agent.Now())), nil
 }
@@ -144,10 +158,7 @@ func (m *Manager) command(f func(core *machine.Machine, now machine.Time) error)
 	m.dispatch()
 	if core.Timeout() < m.armed {
 		m.armed = core.Timeout()
-		select {
-		case m.wake <- struct{}{}:
-		default:
-		}
+		m.wakeLoop()
 	}
 	return err
 }

@@ -61,16 +61,16 @@ func (r *Request) Grant(o *Options) error {
 // Await waits until the peer of a request that was granted is ready.
 func (r *Request) Await(ctx context.Context) (*Conn, error) {
 	c := r.conn
-	select {
-	case <-c.established:
+	var err error
+	switch c.manager.runtime.Select(ctx, c.established, c.done) {
+	case 0:
 		return c, nil
-	case <-c.done:
-		err := c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
-		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
-	case <-ctx.Done():
-		err := c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
-		return nil, fmt.Errorf("accept %v: %w", c.remote, err)
+	case 1:
+		err = c.abandon(c.Err(), mad.REJ{Reason: mad.ReasonConsumer})
+	default:
+		err = c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
 	}
+	return nil, fmt.Errorf("accept %v: %w", c.remote, err)
 }
 
 // grant makes a queue pair ready for the peer and sends the REP.

@@ -14,14 +14,14 @@ var ErrUnbalanced = errors.New("sim: the books do not add up")
 var ErrLeftover = errors.New("sim: something is left over")
 
 // Audit checks the books of the whole fabric: every packet is in a pool, in a
-// queue or on a link; every link has carried what entered it, but for what its
+// queue, on a link or with a carrier; every link has carried what entered it, but for what its
 // faults lost; and the buffer of each switch is charged with exactly the packets
 // that wait in its queues. It may be called whenever the simulation rests, and
 // costs as much as there are packets.
 func (n *Network) Audit() error {
 	b := n.takeStock()
-	if out := b.made - b.pooled; out != b.queued+b.onLinks+b.pauses {
-		return fmt.Errorf("%w: %d packets are out of the pools, but %d queue, %d are on links and %d are PFC frames", ErrUnbalanced, out, b.queued, b.onLinks, b.pauses)
+	if out := b.made - b.pooled; out != b.queued+b.onLinks+b.pauses+b.carried {
+		return fmt.Errorf("%w: %d packets are out of the pools, but %d queue, %d are on links, %d are carried beside and %d are PFC frames", ErrUnbalanced, out, b.queued, b.onLinks, b.carried, b.pauses)
 	}
 	if b.entered-b.lost != b.arrived+uint64(b.onLinks) {
 		return fmt.Errorf("%w: %d packets entered links, %d were lost, %d arrived and %d are on their way", ErrUnbalanced, b.entered, b.lost, b.arrived, b.onLinks)
@@ -56,8 +56,8 @@ func (n *Network) AuditEnd() error {
 
 // stock counts where the packets of a network are, and where they have been.
 type stock struct {
-	made, pooled, queued, onLinks, pauses int
-	entered, lost, arrived                uint64
+	made, pooled, queued, onLinks, carried, pauses int
+	entered, lost, arrived                         uint64
 }
 
 func (n *Network) takeStock() (b stock) {
@@ -77,6 +77,9 @@ func (n *Network) takeStock() (b stock) {
 			b.onLinks++
 		}
 	})
+	for _, h := range n.hosts {
+		b.carried += h.carried
+	}
 	for _, lane := range n.lanes {
 		b.entered += lane.sent
 		if f := lane.fault; f != nil {

@@ -4,7 +4,7 @@
 // # The flow
 //
 //	topology.Builder ──> New ──> Network ──> Carry(workload flows) ──> Traffic
-//	                               │   └──> Device(i): verbs programs
+//	                               │   └──> Device(i): verbs programs; Go: programs with goroutines
 //	                               ├── Impair: faults at scripted times
 //	                               └── Run(until) ──> Traffic.Result, Network.Links
 //

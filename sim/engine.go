@@ -63,7 +63,7 @@ func (h *host) Route(qp transport.QP, remote netip.Addr) error {
 	if to < 0 {
 		return fmt.Errorf("sim: no host has the address %v", remote)
 	}
-	c.remote = int32(to)
+	c.remote, c.carrier = int32(to), h.carriers[int32(to)]
 	_, c.multi = qp.(transport.MultiPath)
 	return nil
 }
@@ -94,19 +94,8 @@ func (h *host) Progress() bool { return h.net.step() }
 // WaitProgress implements verbs.Engine: the simulation goes on until the
 // condition holds.
 func (h *host) WaitProgress(ctx context.Context, until verbs.Readiness) error {
-	for n := 0; !until.Ready(); n++ {
-		if n%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if !h.net.step() {
-			return fmt.Errorf("%w, and what the program waits for has not", ErrIdle)
-		}
-	}
-	return nil
+	return h.Wait(ctx, until.Ready)
 }
-
-// Wake implements verbs.Engine.
-func (h *host) Wake() {}
 
 // Info implements verbs.Engine.
 func (h *host) Info() verbs.EngineInfo {

@@ -26,6 +26,9 @@ type host struct {
 	dice      dice
 	addresses verbs.Addresses
 	device    *verbs.Device
+	programs  *programs          // nil: none has goroutines
+	carriers  map[int32]*carrier // to other hosts, beside the network
+	carried   int                // packets that are on their way there
 	scratch   struct {
 		completion transport.Completion
 		event      transport.Event
@@ -51,9 +54,10 @@ type conn struct {
 	dead     bool
 	multi    bool // several paths
 	priority uint8
-	sport    uint16 // of path 0
-	timerAt  Time   // when expire is due; never: not at all
-	laterAt  Time   // when an event is pending that an earlier one has overtaken
+	sport    uint16   // of path 0
+	timerAt  Time     // when expire is due; never: not at all
+	laterAt  Time     // when an event is pending that an earlier one has overtaken
+	carrier  *carrier // beside the network; nil: there is none
 	// onDone is told when completions were delivered, and what happened.
 	onDone func()
 }
@@ -80,6 +84,10 @@ func (r *ring) pop() *conn {
 
 // activate lets the NIC ask a queue pair for packets.
 func (h *host) activate(c *conn) {
+	if c.diverted() && !c.dead {
+		h.divert(c)
+		return
+	}
 	if !c.queued && !c.dead {
 		c.queued = true
 		h.ready[c.priority].push(c)
@@ -98,7 +106,7 @@ func (h *host) activate(c *conn) {
 func (h *host) pull(nic *egress, priority uint8) *packet {
 	r := &h.ready[priority]
 	c := r.pop()
-	if c.dead {
+	if c.dead || c.diverted() {
 		h.retire(c, r)
 		return nil
 	}
@@ -215,12 +223,16 @@ func (h *host) settle(c *conn) {
 	}
 	for c.qp.PollEvent(&h.scratch.event) {
 		c.sink.Event(&h.scratch.event)
+		h.Wake()
 	}
 	if at := instantOf(c.qp.Timeout()); at < c.timerAt {
 		c.setTimer(max(at, h.now()))
 	}
-	if delivered && c.onDone != nil {
-		c.onDone()
+	if delivered {
+		h.Wake()
+		if c.onDone != nil {
+			c.onDone()
+		}
 	}
 }
 

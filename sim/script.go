@@ -9,7 +9,10 @@ func (n *Network) At(t Time, host int, f func()) error {
 		return fmt.Errorf("%w: there is no host %d of %d", ErrConfig, host, len(n.hosts))
 	}
 	h := n.hosts[host]
-	h.call(max(t, h.now()), f)
+	h.call(max(t, h.now()), func() {
+		f()
+		h.Wake()
+	})
 	return nil
 }
 

@@ -92,6 +92,9 @@ type Engine interface {
 	Close() error
 }
 
+// An engine with virtual time also implements sched.Scheduler of internal/sched: it runs the
+// goroutines of the programs that use it, one at a time.
+
 // Flusher is an engine that may hold back what a queue pair has to send, as one
 // does that waits for the program's answer before it sends acknowledgements. It is
 // asked before a queue pair ends: a message that the program has seen must have

@@ -15,6 +15,8 @@ type In struct {
 	Source  Source // of a large one
 	Ref     any    // the driver's
 	Request *Out   // of a Response or Failure: what it is to
+	// Cancelled says that the caller gave up before the application received the call.
+	Cancelled bool
 
 	large     bool // its payload is to be fetched
 	remote    bool // its payload was at the peer; nobody may want it
@@ -101,6 +103,15 @@ func (r *receiver) deliver(m *In) {
 			return
 		}
 		r.deliveries.Push(next)
+	}
+}
+
+// cancel marks a call that the application has not received: its caller has given it up.
+func (r *receiver) cancel(call uint32) {
+	for i := range r.window.Len() {
+		if m := r.window.At(i); m.Kind == Request && m.Call == call {
+			m.Cancelled = true
+		}
 	}
 }
 

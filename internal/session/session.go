@@ -124,14 +124,9 @@ func (s *Session) Queued() int { return s.tx.queue.Len() + s.tx.responses.Len() 
 // Unacknowledged returns how many were sent that the peer's application has not received.
 func (s *Session) Unacknowledged() int { return s.tx.unacked.Len() }
 
-// Oldest returns the first message that the peer's application has not received, or nil.
-func (s *Session) Oldest() *Out {
-	for _, q := range []*fifo.Queue[*Out]{&s.tx.unacked, &s.tx.responses, &s.tx.queue} {
-		if q.Len() > 0 {
-			return q.At(0)
-		}
-	}
-	return nil
+// Unfinished returns how many messages PollAcked has not returned and nobody has withdrawn.
+func (s *Session) Unfinished() int {
+	return s.tx.done.Len() + s.tx.unacked.Len() + s.tx.responses.Len() + s.tx.queue.Len()
 }
 
 // AskForAck makes the peer tell what its application has received, so that who waits
@@ -233,6 +228,9 @@ func (s *Session) receive(m *In) error {
 		return err
 	}
 	s.count.Received++
+	if m.Kind == Cancel {
+		s.rx.cancel(m.Call)
+	}
 	if !m.Kind.IsResponse() && s.rx.windowed == s.rx.edge {
 		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
 	}

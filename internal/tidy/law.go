@@ -94,6 +94,12 @@ var law = map[string]roomLaw{
 		deterministic: true,
 	},
 
+	// The fuzzer of the simulator runs programs of the front door in it.
+	"sim/fuzz": {
+		rooms:         []string{"sim", "braid", "verbs", "transport", "wire", "internal"},
+		deterministic: true,
+	},
+
 	"cm": {rooms: []string{"verbs", "internal", "cm/mad", "cm/machine"}},
 
 	// The connection manager's messages and its state machine are as pure as
@@ -117,7 +123,7 @@ var law = map[string]roomLaw{
 	"experiments": {rooms: libraryRooms},
 
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{
-		"lab", "experiments", "internal/perf", "internal/demo", "internal/qlog",
+		"sim/fuzz", "lab", "experiments", "internal/perf", "internal/demo", "internal/qlog",
 	})},
 	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments"})},
 	"bench":    {rooms: libraryRooms},

@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"errors"
 	"math/rand/v2"
 
 	"github.com/braid-rdma/braid/sim"
@@ -8,11 +9,11 @@ import (
 
 // build makes the network, the talks and the faults.
 func (w *world) build() error {
-	graph, err := w.sc.fabric.Build()
-	if err != nil {
+	var err error
+	if w.graph, err = w.sc.fabric.Build(); err != nil {
 		return err
 	}
-	if w.net, err = sim.New(graph, w.sc.config); err != nil {
+	if w.net, err = sim.New(w.graph, w.sc.config); err != nil {
 		return err
 	}
 	w.hosts = make([]host, w.net.Hosts())
@@ -44,6 +45,9 @@ func (w *world) build() error {
 		}
 		w.chats = append(w.chats, c)
 	}
+	if err := w.newChannels(); err != nil {
+		return err
+	}
 	return w.script()
 }
 
@@ -72,7 +76,24 @@ func (w *world) shareReceives() error {
 
 // script enters the faults.
 func (w *world) script() error {
+	for i := range w.sc.channels {
+		c := &w.sc.channels[i]
+		if c.sheltered > 0 {
+			if err := errors.Join(w.net.Divert(c.hosts[0], c.hosts[1], c.sheltered), w.net.Divert(c.hosts[1], c.hosts[0], c.sheltered)); err != nil {
+				return err
+			}
+		}
+		for _, m := range c.moves {
+			from, to := c.hosts[m.side], c.hosts[1-m.side]
+			if err := w.net.At(m.at, from, func() { w.audit(w.net.Divert(from, to, m.delay)) }); err != nil {
+				return err
+			}
+		}
+	}
 	for _, f := range w.sc.faults {
+		if w.severed(f.link) {
+			continue
+		}
 		if f.storm != 0 {
 			if err := w.net.PauseStorm(f.from, f.storm-1, 3, f.until-f.from); err != nil {
 				return err

@@ -4,7 +4,7 @@
 //
 // # The flow
 //
-//	seed ──> scenario ──> world: sim.Network, talks and chats of programs, faults
+//	seed ──> scenario ──> world: sim.Network, talks, chats and channels of programs, faults
 //	                        │ one event at a time
 //	                        ├── placements, completions and books are checked
 //	                        └── a broken promise ──> Failure ──> Shrink
@@ -16,6 +16,9 @@
 // (shared.go), and chats exchange datagrams (chat.go). Posts wait for completions, of
 // the same connection or another (gates.go), and short requests must get their turns
 // among long responses (turns.go).
+// Channels (channel.go) are those of package braid: programs with goroutines send messages to each
+// other, call, give up, close and die; what arrives is checked against what was sent (channel_send.go,
+// channel_receive.go, channel_memory.go, channel_check.go).
 // Each payload is judged when it is placed (placement.go) and each completion when
 // it comes (completion.go). While faults happen only safety is checked; after they
 // have healed everything has to complete within a bound (world.go).

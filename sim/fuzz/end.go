@@ -37,7 +37,7 @@ func (s *scenario) deadline() sim.Time {
 			}
 		}
 	}
-	return last + timeoutsGranted*longestTimeout + sim.Time(s.operations())*perOperation
+	return last + timeoutsGranted*longestTimeout + sim.Time(s.operations())*perOperation + s.channelTime()
 }
 
 // checkEnd checks what must hold when everything has completed: late packets do

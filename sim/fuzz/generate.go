@@ -22,7 +22,10 @@ type generator struct {
 }
 
 // newScenario is the scenario of a seed.
-func newScenario(seed uint64) (*scenario, error) {
+func newScenario(seed uint64) (*scenario, error) { return drawScenario(seed, channelShare) }
+
+// drawScenario makes a scenario which, with a given probability, has channels.
+func drawScenario(seed uint64, channels float64) (*scenario, error) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6272616964))}
 	s := &scenario{seed: seed, fabric: g.fabric()}
 	graph, err := s.fabric.Build()
@@ -44,6 +47,7 @@ func newScenario(seed uint64) (*scenario, error) {
 	}
 	g.elaborate(s)
 	g.complicate(s)
+	g.connect(s, channels)
 	return s, nil
 }
 

@@ -17,6 +17,9 @@ type scenario struct {
 	talks  []talkSpec
 	chats  []chatSpec
 	faults []faultSpec
+	// contexts has one for each host, if there are channels.
+	channels []channelSpec
+	contexts []contextSpec
 }
 
 // talkSpec describes a connection and what its ends ask of each other.
@@ -102,7 +105,9 @@ func (s *scenario) heals() (last sim.Time) {
 
 // harsh says whether the faults may use up the retries of a connection, which
 // then ends with IBV_WC_RETRY_EXC_ERR rather than with success.
-func (s *scenario) harsh() bool {
+func (s *scenario) harsh() bool { return s.moves() || s.harshFaults() }
+
+func (s *scenario) harshFaults() bool {
 	for _, f := range s.faults {
 		i := &f.impairment
 		if f.storm != 0 || i.Down || i.Loss > 0.05 || i.LossEvery > 0 && i.LossEvery < 16 || i.Burst.Enter > 0 || i.Corrupt > 0.05 || i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 || i.Pauses {
@@ -123,10 +128,13 @@ func (s *scenario) everyEnd() (ends []*endSpec) {
 	return ends
 }
 
-// operations counts the operations of all talks and chats.
+// operations counts the operations of all talks, chats and channels.
 func (s *scenario) operations() (n int) {
 	for _, e := range s.everyEnd() {
 		n += len(e.ops)
+	}
+	for _, thread := range s.everyThread() {
+		n += len(*thread)
 	}
 	return n
 }
@@ -152,6 +160,7 @@ func (s *scenario) describe() string {
 		fmt.Fprintf(&b, "chat %d: UD between hosts %d and %d from %v\n", i, c.hosts[0], c.hosts[1], c.start)
 		describeEnds(&b, c.hosts, &c.ends)
 	}
+	s.describeChannels(&b)
 	for _, f := range s.faults {
 		if f.storm != 0 {
 			fmt.Fprintf(&b, "fault from %v to %v: host %d stops its switch\n", f.from, f.until, f.storm-1)

@@ -19,7 +19,7 @@ func Shrink(f *Failure) *Failure {
 	}
 	s := &shrinker{best: f}
 	for improved := true; improved && !s.tired(); {
-		improved = s.dropTalks() || s.dropChats() || s.dropFaults() || s.dropOperations() || s.simplify()
+		improved = s.dropTalks() || s.dropChats() || s.dropChannels() || s.dropFaults() || s.dropOperations() || s.dropMessages() || s.simplify()
 	}
 	return s.best
 }
@@ -61,6 +61,7 @@ func (s *scenario) clone() *scenario {
 	for _, e := range c.everyEnd() {
 		e.ops = slices.Clone(e.ops)
 	}
+	c.cloneChannels()
 	return &c
 }
 
@@ -68,7 +69,7 @@ func (s *shrinker) dropTalks() (improved bool) {
 	for i := len(s.best.sc.talks) - 1; i >= 0; i-- {
 		improved = s.try(func(c *scenario) bool {
 			c.talks = slices.Delete(c.talks, i, i+1)
-			return len(c.talks)+len(c.chats) > 0
+			return c.connections() > 0
 		}) || improved
 	}
 	return improved
@@ -78,7 +79,7 @@ func (s *shrinker) dropChats() (improved bool) {
 	for i := len(s.best.sc.chats) - 1; i >= 0; i-- {
 		improved = s.try(func(c *scenario) bool {
 			c.chats = slices.Delete(c.chats, i, i+1)
-			return len(c.talks)+len(c.chats) > 0
+			return c.connections() > 0
 		}) || improved
 	}
 	return improved
@@ -137,6 +138,11 @@ func (s *shrinker) simplify() (improved bool) {
 		func(c *scenario) bool { return c.ungate() },
 		func(c *scenario) bool { return c.halveLengths() },
 		func(c *scenario) bool { return c.hasten() },
+		func(c *scenario) bool { return c.calm() },
+		func(c *scenario) bool { return c.unfilter() },
+		func(c *scenario) bool { return c.halveMessages() },
+		func(c *scenario) bool { return c.hastenMessages() },
+		func(c *scenario) bool { return c.dropGoroutines() },
 	}
 	for _, change := range changes {
 		improved = s.try(change) || improved

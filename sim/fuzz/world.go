@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/sim/topology"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -28,14 +29,20 @@ const (
 // world is one run of a scenario.
 type world struct {
 	sc    *scenario
+	graph *topology.Graph
 	net   *sim.Network
 	hosts []host
 	talks []*talk
 	chats []*chat
+	// Programs of hosts, and the channels between them.
+	nodes    []*node
+	channels []*channel
 	// Both end a key; planted bugs replace them.
 	rekey, deregister func(*verbs.MR) error
+	heals, deadline   sim.Time // when faults have ended, and everything must have
 	events            uint64
-	closed            bool // nobody posts any more
+	history           uint64 // a checksum of what programs of channels have seen, and when
+	closed            bool   // nobody posts any more
 	report            [32]verbs.Completion
 }
 
@@ -63,7 +70,7 @@ type sabotage func(*world)
 
 // run lets a scenario happen and answers the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
-	w := &world{sc: sc, rekey: rekeyed, deregister: (*verbs.MR).Deregister}
+	w := &world{sc: sc, heals: sc.heals(), deadline: sc.deadline(), rekey: rekeyed, deregister: (*verbs.MR).Deregister}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -73,6 +80,7 @@ func run(sc *scenario, plant sabotage) (f *Failure) {
 			f = w.failure(fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
 		}
 	}()
+	defer w.stopPrograms()
 	if err := w.build(); err != nil {
 		return w.failure(fmt.Sprintf("the scenario cannot be built: %v", err))
 	}
@@ -84,6 +92,13 @@ func run(sc *scenario, plant sabotage) (f *Failure) {
 	}
 	w.checkEnd()
 	return nil
+}
+
+// stopPrograms ends the programs of a world in which a promise was broken.
+func (w *world) stopPrograms() {
+	for _, n := range w.nodes {
+		w.net.Kill(n.host)
+	}
 }
 
 // later lets a program of a host do something after a while.
@@ -103,11 +118,11 @@ func (w *world) step() {
 	if w.events%auditEvery == 0 {
 		w.audit(w.net.Audit())
 	}
-	if w.events > maxEvents+uint64(w.sc.heals()/faultEvent) {
+	if w.events > maxEvents+uint64(w.heals/faultEvent) {
 		w.fail("livelock: %d events and no end: %s", w.events, w.unfinished())
 	}
-	if limit := w.sc.deadline(); w.net.Now() > limit {
-		w.fail("no liveness: %v after the last fault has healed %s", limit-w.sc.heals(), w.unfinished())
+	if w.net.Now() > w.deadline {
+		w.fail("no liveness: %v after the last fault has healed %s", w.deadline-w.heals, w.unfinished())
 	}
 }
 
@@ -168,6 +183,11 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
+	for _, n := range w.nodes {
+		if !n.finished() {
+			return false
+		}
+	}
 	return true
 }
 
@@ -189,5 +209,5 @@ func (w *world) unfinished() (s string) {
 			}
 		}
 	}
-	return s
+	return s + w.unfinishedChannels()
 }
