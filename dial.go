@@ -26,7 +26,7 @@ type hello struct {
 // maxInline is up to which length a frame is copied when it is posted, so that its memory is free
 // again at once. It is longer than any frame without a message, which has a bit for each
 // message that may wait for the application and for each call.
-const maxInline = 256 + session.MaxHeader
+const maxInline = 280
 
 // retries is as many as a queue pair may have; it gives up after one interval more.
 const retries = 7

@@ -15,6 +15,7 @@ type In struct {
 	Source  Source // of a large one
 	Ref     any    // the driver's
 	Request *Out   // of a Response or Failure: what it is to
+	Trace   *Trace // what the peer tells of its times; nil: nothing
 
 	large     bool // its payload is to be fetched
 	remote    bool // its payload was at the peer; nobody may want it

@@ -191,7 +191,7 @@ func (s *Session) handleHeaded(frame []byte, m *In) error {
 	if err != nil {
 		return err
 	}
-	m.Kind, m.Call, m.Length, m.Payload = h.kind, h.call, len(rest), rest
+	m.Kind, m.Call, m.Length, m.Payload, m.Trace = h.kind, h.call, len(rest), rest, h.trace
 	if h.large {
 		m.Length, m.Payload, m.Source, m.large, m.remote = int(h.length), nil, h.source, true, true
 	}
@@ -308,14 +308,18 @@ type Frame struct {
 func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 	if m, ok := s.tx.next(s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe()); ok {
 		s.count.Sent++
-		if m.sent = true; m.Kind == Request {
+		m.sent, m.SentAt = true, now
+		if m.Kind == Request {
 			s.rx.owed++
 		}
 		s.watchWindow(now)
 		kind := frameBare
-		if m.Kind != Oneway || m.Large {
+		if m.Kind != Oneway || m.Large || m.Trace != nil {
 			kind = frameHeaded
-			h := header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length)}
+			h := header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length), trace: m.Trace}
+			if m.Trace != nil {
+				m.Trace.Posted = s.cfg.Epoch + now
+			}
 			b = h.append(b)
 		}
 		return Frame{Immediate: s.news(kind), Header: b, Message: m}, true
