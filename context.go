@@ -33,6 +33,7 @@ type Context struct {
 	owned atomic.Bool // somebody does the work
 
 	attendance attendance
+	tracer     tracer
 	timer      *time.Timer
 	closed     chan struct{}
 	close      sync.Once
@@ -82,6 +83,7 @@ func Open(cfg Config) (*Context, error) {
 
 func (c *Context) prepare() (err error) {
 	c.engine = c.device.Engine()
+	c.tracer.init(&c.cfg, time.Duration(time.Now().UnixNano())-c.now())
 	if c.manager, err = cm.New(c.device, cm.Config{}); err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 		ch.fail(fmt.Errorf("%w: a SEND without immediate data", ErrPeer))
 		return
 	}
-	used, err := ch.session.Arrived(c.now(), e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
+	m.arrived = c.now()
+	used, err := ch.session.Arrived(m.arrived, e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
 	if !used || m.in.Large() || err != nil {
 		c.slots.put(t)
 	} else {
@@ -35,6 +36,8 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 	}
 	if err != nil {
 		ch.fail(err)
+	} else if s := c.tracer.settings.Load(); used && (m.in.Trace != nil || s.mode == TraceBare) {
+		ch.traceArrival(m, s)
 	}
 }
 
@@ -54,6 +57,9 @@ func (ch *Channel) hand(m *Msg) {
 		}
 		m.Release()
 	default:
+		if m.traced != nil {
+			m.traced.fetched(m)
+		}
 		if ch.handler != nil {
 			ch.toHandler(m)
 			return
@@ -67,6 +73,9 @@ func (ch *Channel) hand(m *Msg) {
 func (ch *Channel) respond(m *Msg) {
 	o := m.in.Request.Ref.(*outgoing)
 	m.in.Request = nil
+	if o.traced != nil && !o.finished.Load() {
+		o.traced.responded(o, m)
+	}
 	switch {
 	case o.finished.Load(): // its caller has given up
 		m.Release()

@@ -104,7 +104,9 @@ func (ch *Channel) options() cm.Options {
 func (ch *Channel) prepare(qp *verbs.QP) (err error) {
 	ch.context.exclusive(func() {
 		ch.qp = qp
-		ch.session = session.New(ch.context.cfg.session())
+		cfg := ch.context.cfg.session()
+		cfg.Epoch = ch.context.tracer.epoch
+		ch.session = session.New(cfg)
 		for range ch.session.Wanted() {
 			if err = ch.postReceive(); err != nil {
 				return

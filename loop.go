@@ -173,6 +173,8 @@ func (c *Context) pending() bool {
 // goroutine that holds the leader's place may call it.
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	defer c.attendance.leave(c.now)
+	c.tracer.polls.polled(c)
+	defer c.tracer.polls.polls(c)
 	for {
 		c.run()
 		if m := c.nextRequest(); m != nil {
@@ -182,9 +184,11 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 		if w.arrived() {
 			return nil
 		}
+		c.tracer.polls.polls(c)
 		c.attendance.asleep.Store(true)
 		err := c.cq.WaitProgress(ctx, w)
 		c.attendance.asleep.Store(false)
+		c.tracer.polls.polled(c)
 		if err != nil {
 			return err
 		}
@@ -195,7 +199,7 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 // are quick, else in a goroutine of its own.
 func (c *Context) dispatch(m *Msg, inline bool) {
 	if inline && c.attendance.enter(c.now()) {
-		m.handle()
+		c.tracer.polls.handle(c, m)
 		c.attendance.exit(c.engine)
 		return
 	}
@@ -245,6 +249,7 @@ func (c *Context) standIn() {
 		if !c.attendance.stuck(c.now()) {
 			return
 		}
+		c.tracer.polls.lookAtLeader(c, time.Duration(c.attendance.handling.Load()))
 		ctx, cancel := context.WithTimeout(context.Background(), maxRest)
 		_ = c.cq.WaitProgress(ctx, w) // time-outs included: is the leader still stuck?
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/session"
 )
@@ -23,6 +24,8 @@ type Msg struct {
 	channel  *Channel
 	slot     *slot
 	buffer   *buffer
+	arrived  time.Duration
+	traced   *traced // nil: it is not traced
 	released atomic.Bool
 	copied   bool // by a filter: the protocol does not know it
 	replied  atomic.Bool
@@ -90,6 +93,10 @@ func (m *Msg) respond(ctx context.Context, kind session.Kind, payload []byte) er
 		return err
 	}
 	o.Call, o.until = m.in.Call, untilReusable
+	if m.traced != nil {
+		m.traced.left(nil)
+		m.traced.attach(o)
+	}
 	sent, err := o.run(ctx)
 	if !sent {
 		m.replied.Store(false)
@@ -123,11 +130,22 @@ func (t *taking) perform(*Context) { t.message.channel.take(t.message) }
 
 // handle runs the handler.
 func (m *Msg) handle() {
-	response, err := m.channel.handler(&m.ctx, m)
+	var ctx context.Context = &m.ctx
+	if m.traced != nil {
+		ctx = m.traced.enter(ctx)
+	}
+	response, err := m.channel.handler(ctx, m)
 	if m.claim() != nil {
+		if m.traced != nil && !m.IsCall() { // else it is with whoever has replied
+			m.traced.left(err)
+			m.traced.end(nil)
+		}
 		m.Release()
 		m.channel.handled(m)
 		return
+	}
+	if m.traced != nil {
+		m.traced.left(err)
 	}
 	kind := session.Response
 	if err != nil {
@@ -139,12 +157,16 @@ func (m *Msg) handle() {
 		o, err = m.channel.newOutgoing(kind, reasonOf(err))
 	}
 	if err != nil { // the channel has ended, or there is no memory, not even for that
+		m.traced.end(err)
 		m.Release()
 		m.channel.handled(m)
 		m.channel.end(err)
 		return
 	}
 	o.Call, o.until, o.request = m.in.Call, untilNothing, m
+	if m.traced != nil {
+		m.traced.attach(o)
+	}
 	m.channel.context.submit(&o.task)
 }
 

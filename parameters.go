@@ -22,6 +22,7 @@ type Parameter struct {
 	number   func(*Config) *int
 	duration func(*Config) *time.Duration
 	flag     func(*Config) *bool
+	mode     func(*Config) *TraceMode
 }
 
 // parameters are all that a text can say of a configuration. X-RDMA's own (table III) are in
@@ -39,6 +40,10 @@ var parameters = []Parameter{
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
+	{Name: "trace", Description: "which traces are made: off, bare-data, req-rsp", Online: true, mode: func(c *Config) *TraceMode { return &c.Trace }},
+	{Name: "trace_sample_mask", Description: "a message is traced if its number has none of these bits", Online: true, number: func(c *Config) *int { return &c.TraceMask }},
+	{Name: "slow_threshold", Description: "time after which a phase of a traced message is slow; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.SlowThreshold }},
+	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
 }
 
 // Parameters lists what a configuration has, with the values of c as text.
@@ -123,6 +128,8 @@ func (p *Parameter) set(c *Config, value string) (err error) {
 		*p.number(c), err = parseNumber(value)
 	case p.duration != nil:
 		*p.duration(c), err = time.ParseDuration(value)
+	case p.mode != nil:
+		err = p.mode(c).UnmarshalText([]byte(value))
 	default:
 		*p.flag(c), err = strconv.ParseBool(value)
 	}
@@ -135,6 +142,8 @@ func (p *Parameter) text(c *Config) string {
 		return strconv.Itoa(*p.number(c))
 	case p.duration != nil:
 		return p.duration(c).String()
+	case p.mode != nil:
+		return p.mode(c).String()
 	default:
 		return strconv.FormatBool(*p.flag(c))
 	}
