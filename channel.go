@@ -171,7 +171,7 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 // got tells the protocol that the application has a message.
 func (ch *Channel) got(m *Msg) *Msg {
 	if m.traced != nil {
-		m.traced.started()
+		m.traced.enter(context.Background())
 		if !m.IsCall() {
 			m.traced.end(nil)
 		}

@@ -249,7 +249,6 @@ func (c *Context) standIn() {
 		if !c.attendance.stuck(c.now()) {
 			return
 		}
-		c.tracer.polls.lookAtLeader(c, time.Duration(c.attendance.handling.Load()))
 		ctx, cancel := context.WithTimeout(context.Background(), maxRest)
 		_ = c.cq.WaitProgress(ctx, w) // time-outs included: is the leader still stuck?
 		cancel()

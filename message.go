@@ -56,6 +56,18 @@ func (m *Msg) IsCall() bool { return m.in.Kind == session.Request }
 // Channel is what the message came by.
 func (m *Msg) Channel() *Channel { return m.channel }
 
+// SpanContext is where the message belongs in a distributed trace: the span that TraceHooks.Start made
+// for it, or else that of its sender; the zero value where neither is known.
+func (m *Msg) SpanContext() SpanContext {
+	switch {
+	case m.traced == nil:
+		return SpanContext{}
+	case m.traced.Span.IsValid():
+		return m.traced.Span
+	}
+	return m.traced.Parent
+}
+
 // Reply sends the response to a call. When it returns, payload may be used again. If the context
 // ends before the response was sent, the call is still open. Handlers return their response instead.
 func (m *Msg) Reply(ctx context.Context, payload []byte) error {

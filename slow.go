@@ -29,7 +29,10 @@ type Slow struct {
 // String returns the event as a line, and the stack below it.
 func (s *Slow) String() string {
 	text := fmt.Sprintf("slow %s: %v, more than %v, in %s", s.Phase, s.Took, s.Threshold, s.Place)
-	if s.Trace != nil {
+	switch {
+	case s.Remote.IsValid() && s.Trace == nil:
+		text += fmt.Sprintf(" (a message from %v)", s.Remote)
+	case s.Trace != nil:
 		text += fmt.Sprintf(" (%s of %s)", s.Trace.Role, s.Trace.subject())
 	}
 	if s.Stack != "" {
@@ -98,7 +101,7 @@ func placeOf(h Handler) string {
 
 // pollWatch measures how long the leader is away from the device: the time between two polls, without
 // the time that a poll itself takes, in which it may sleep (X-RDMA §VI-A, method II). It belongs to
-// the leader, but for what another goroutine looks at while a handler keeps the leader.
+// the leader, but for what the timer looks at while a handler keeps the leader.
 type pollWatch struct {
 	since   time.Duration // the end of the last poll; zero: it is not measured
 	longest time.Duration // of the handlers since
@@ -106,9 +109,10 @@ type pollWatch struct {
 	stack   string
 	remote  netip.AddrPort
 
-	handling  atomic.Pointer[Msg] // what the leader's handler has
+	timer     *time.Timer         // runs out when a handler has taken too long
+	handling  atomic.Pointer[Msg] // what that handler has
 	sample    atomic.Pointer[stackSample]
-	sampledAt time.Duration // by whoever stands in
+	sampledAt atomic.Int64
 }
 
 // stackSample is what a goroutine did when it kept the leader's place.
@@ -146,7 +150,13 @@ func (w *pollWatch) handle(c *Context, m *Msg) {
 	}
 	began := c.now()
 	w.handling.Store(m)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(c.tracer.settings.Load().pollingWarn, func() { w.lookAtLeader(c) })
+	} else {
+		w.timer.Reset(c.tracer.settings.Load().pollingWarn)
+	}
 	m.handle()
+	w.timer.Stop()
 	w.handling.Store(nil)
 	took := c.now() - began
 	if took < w.longest {
@@ -165,13 +175,12 @@ const (
 	maxStacks = 1 << 20
 )
 
-// lookAtLeader is called by whoever stands in for a leader whose handler does not return: what does it do?
-func (w *pollWatch) lookAtLeader(c *Context, since time.Duration) {
-	m, now, warn := w.handling.Load(), c.now(), c.tracer.settings.Load().pollingWarn
-	if m == nil || warn == 0 || now-since < warn || w.sampledAt != 0 && now-w.sampledAt < sampleEvery {
+// lookAtLeader is the timer's goroutine: the leader's handler does not return, so what does it do?
+func (w *pollWatch) lookAtLeader(c *Context) {
+	m, now, last := w.handling.Load(), int64(c.now()), w.sampledAt.Load()
+	if m == nil || last != 0 && now-last < int64(sampleEvery) || !w.sampledAt.CompareAndSwap(last, now) {
 		return
 	}
-	w.sampledAt = now
 	all := make([]byte, maxStacks)
 	all = all[:runtime.Stack(all, true)]
 	if stack := stackOf(string(all), m); stack != "" {

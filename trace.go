@@ -195,7 +195,7 @@ func (t *Trace) String() string {
 		fmt.Fprintf(&b, "  %-10s %12v %3.0f%%  |%-*s|\n", s.Phase, s.Took, percent(s.Took, t.Total), barWidth+1, bar)
 	}
 	if t.Clock.Bound > 0 {
-		fmt.Fprintf(&b, "  the peer's clock is %v ahead, ± %v\n", t.Clock.Offset, t.Clock.Bound)
+		fmt.Fprintf(&b, "  the peer's clock is ahead by %v ± %v\n", t.Clock.Offset, t.Clock.Bound)
 	}
 	return b.String()
 }

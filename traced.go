@@ -180,7 +180,7 @@ func (ch *Channel) traceArrival(m *Msg, s *traceSettings) {
 		}
 	}
 	t := ch.newTraced(role, mode, m.arrived)
-	t.Number, t.Bytes, t.Place = m.in.Call, m.in.Length, ch.handlerPlace
+	t.Number, t.Bytes = m.in.Call, m.in.Length
 	m.traced = t
 	if x == nil {
 		return
@@ -217,9 +217,10 @@ func (t *traced) started() {
 	t.mark(PhaseWait, now)
 }
 
-// enter is started, for a handler. It returns the context that the handler gets.
+// enter is started, and begins a span. It returns the context that a handler gets.
 func (t *traced) enter(ctx context.Context) context.Context {
 	t.started()
+	t.Place = t.channel.handlerPlace
 	return t.startSpan(ctx, t.channel.context.tracer.settings.Load())
 }
 

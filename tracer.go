@@ -24,7 +24,7 @@ type TraceHooks struct {
 	// Sample says whether a message is to be traced that the mask leaves out, by the context of Send
 	// or Call. It is asked only where tracing is on.
 	Sample func(ctx context.Context) bool
-	// Start begins a span for a message: in Send and Call, and in the goroutine of the handler, which
+	// Start begins a span for a message: in Send and Call, in Receive, and in the goroutine of the handler, which
 	// gets the context that it returns. The trace has only begun: its role, addresses and parent are known.
 	Start func(ctx context.Context, t *Trace) (context.Context, Span)
 	// Done gets each complete trace.
