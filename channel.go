@@ -171,9 +171,10 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 // got tells the protocol that the application has a message.
 func (ch *Channel) got(m *Msg) *Msg {
 	if m.traced != nil {
-		m.traced.enter(context.Background())
+		m.traced.enter(context.Background(), m)
 		if !m.IsCall() {
 			m.traced.end(nil)
+			m.traced = nil
 		}
 	}
 	ch.context.submit(&m.taking.task)

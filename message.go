@@ -56,16 +56,13 @@ func (m *Msg) IsCall() bool { return m.in.Kind == session.Request }
 // Channel is what the message came by.
 func (m *Msg) Channel() *Channel { return m.channel }
 
-// SpanContext is where the message belongs in a distributed trace: the span that TraceHooks.Start made
-// for it, or else that of its sender; the zero value where neither is known.
+// SpanContext is where a message that its sender traces belongs in a distributed trace: the span that
+// TraceHooks.Start made for it on this side, or else its sender's; the zero value of other messages.
 func (m *Msg) SpanContext() SpanContext {
-	switch {
-	case m.traced == nil:
+	if m.in.Trace == nil {
 		return SpanContext{}
-	case m.traced.Span.IsValid():
-		return m.traced.Span
 	}
-	return m.traced.Parent
+	return SpanContext(m.in.Trace.Span)
 }
 
 // Reply sends the response to a call. When it returns, payload may be used again. If the context
@@ -144,13 +141,14 @@ func (t *taking) perform(*Context) { t.message.channel.take(t.message) }
 func (m *Msg) handle() {
 	var ctx context.Context = &m.ctx
 	if m.traced != nil {
-		ctx = m.traced.enter(ctx)
+		ctx = m.traced.enter(ctx, m)
 	}
 	response, err := m.channel.handler(ctx, m)
 	if m.claim() != nil {
 		if m.traced != nil && !m.IsCall() { // else it is with whoever has replied
 			m.traced.left(err)
 			m.traced.end(nil)
+			m.traced = nil
 		}
 		m.Release()
 		m.channel.handled(m)

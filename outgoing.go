@@ -274,7 +274,9 @@ func (x *cancellation) perform(c *Context) {
 	}
 	if ch.session.Withdraw(c.now(), &o.Out) {
 		o.withdrawn = true
-		o.endTrace(c, x.err)
+		if !o.Kind.IsResponse() { // which its sender may try again
+			o.endTrace(c, x.err)
+		}
 		o.finish(x.err)
 		o.free()
 		if o.Kind == session.Request {

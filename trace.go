@@ -173,6 +173,19 @@ func (t *Trace) Took(p Phase) (took time.Duration) {
 	return took
 }
 
+// copyTo copies a trace into the memory of another.
+func (t *Trace) copyTo(other *Trace) {
+	segments := append(other.Segments[:0], t.Segments...)
+	*other = *t
+	other.Segments = segments
+}
+
+func (t *Trace) clone() *Trace {
+	other := new(Trace)
+	t.copyTo(other)
+	return other
+}
+
 // barWidth is how long the whole of a trace is as a bar, in characters.
 const barWidth = 40
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,49 @@ func TestTraceReply(t *testing.T) {
 	m.Release()
 	wantPhases(t, tr, callPhases)
 	wantPhases(t, <-done, "wait, handler, reply")
+}
+
+// A reply that is given up before it was sent can be made again, and so is its trace.
+func TestTraceReplyAgain(t *testing.T) {
+	a, b, done := tracedPair(t, Config{}, Config{})
+	replied := make(chan error, 1)
+	go func() {
+		m, err := b.Receive(soon(t))
+		if err != nil {
+			replied <- err
+			return
+		}
+		defer m.Release()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		// While the context is held nothing is sent, so that the first reply is withdrawn.
+		held, release := make(chan struct{}), make(chan struct{})
+		go b.context.exclusive(func() { close(held); <-release })
+		<-held
+		go func() {
+			for !m.replied.Load() {
+				runtime.Gosched()
+			}
+			close(release)
+		}()
+		if err := m.Reply(ctx, []byte("no")); err == nil {
+			replied <- nil // it was quicker
+			return
+		}
+		replied <- m.Reply(soon(t), []byte("yes"))
+	}()
+	m, tr, err := a.TraceCall(soon(t), []byte("?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Release()
+	if err := <-replied; err != nil {
+		t.Fatal(err)
+	}
+	wantPhases(t, tr, callPhases)
+	if there := <-done; there.Err != "" || there.Took(PhaseHandler) != tr.Took(PhaseHandler) {
+		t.Errorf("%v", there)
+	}
 }
 
 // In bare-data mode nothing is added to messages, so that a peer that does not trace knows of nothing.

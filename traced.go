@@ -16,13 +16,14 @@ type traced struct {
 	span        Span
 	begun, last time.Duration // by the device's clock; last: up to where the segments go
 	isBack      bool          // the response is here
-	complete    bool
-	room        [10]Segment // most have no more
+	escapes     bool          // somebody may keep it
+	room        [10]Segment   // most have no more
 }
 
 func (ch *Channel) newTraced(role TraceRole, mode TraceMode, begun time.Duration) *traced {
-	t := &traced{channel: ch, begun: begun, last: begun}
-	t.Trace = Trace{Role: role, Mode: mode, Segments: t.room[:0]}
+	t := ch.context.tracer.free.Get().(*traced)
+	t.channel, t.begun, t.last = ch, begun, begun
+	t.Role, t.Mode, t.Segments = role, mode, t.room[:0]
 	t.setAddresses()
 	return t
 }
@@ -71,6 +72,7 @@ func (t *traced) startSpan(ctx context.Context, s *traceSettings) context.Contex
 	if s.hooks.Start == nil {
 		return ctx
 	}
+	t.escapes = true
 	if ctx, t.span = s.hooks.Start(ctx, &t.Trace); t.span != nil {
 		t.Span = t.span.Context()
 		t.extension.Span = session.Span(t.Span)
@@ -218,10 +220,14 @@ func (t *traced) started() {
 }
 
 // enter is started, and begins a span. It returns the context that a handler gets.
-func (t *traced) enter(ctx context.Context) context.Context {
+func (t *traced) enter(ctx context.Context, m *Msg) context.Context {
 	t.started()
 	t.Place = t.channel.handlerPlace
-	return t.startSpan(ctx, t.channel.context.tracer.settings.Load())
+	ctx = t.startSpan(ctx, t.channel.context.tracer.settings.Load())
+	if m.in.Trace != nil && t.Span.IsValid() {
+		m.in.Trace.Span = session.Span(t.Span)
+	}
+	return ctx
 }
 
 // left is called when the application is done with the message.
@@ -260,12 +266,11 @@ func (o *outgoing) endTrace(c *Context, err error) {
 	t.end(err)
 }
 
-// end completes a trace and tells of it.
+// end completes a trace and tells of it. Its memory is used again, unless somebody may keep it.
 func (t *traced) end(err error) {
-	if t == nil || t.complete {
+	if t == nil {
 		return
 	}
-	t.complete = true
 	t.Total = t.last - t.begun
 	if err != nil && t.Err == "" {
 		t.Err = err.Error()
@@ -281,10 +286,16 @@ func (t *traced) end(err error) {
 	}
 	r.keep(&t.Trace)
 	if s.hooks.Done != nil {
+		t.escapes = true
 		s.hooks.Done(&t.Trace)
 	}
 	if s.slow > 0 && t.Total > s.slow {
+		t.escapes = true
 		r.findSlow(&t.Trace, s.slow)
+	}
+	if !t.escapes {
+		*t = traced{}
+		r.free.Put(t)
 	}
 }
 
@@ -292,6 +303,7 @@ func (t *traced) end(err error) {
 // counterpart of xrdma_trace_request (X-RDMA table I). The trace is there with an error, too.
 func (ch *Channel) TraceCall(ctx context.Context, payload []byte) (*Msg, *Trace, error) {
 	t := ch.startTrace(ctx, RoleCaller, ch.context.tracer.settings.Load(), TraceReqRsp)
+	t.escapes = true
 	m, err := ch.call(ctx, payload, t)
 	return m, &t.Trace, err
 }

@@ -3,6 +3,7 @@ package braid
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,14 @@ func (c *Context) SetTraceHooks(h TraceHooks) {
 }
 
 // Traces returns the last traces of the context, the latest at the end.
-func (c *Context) Traces() []*Trace { return c.tracer.last.list(&c.tracer.mu) }
+func (c *Context) Traces() (all []*Trace) {
+	c.tracer.mu.Lock()
+	defer c.tracer.mu.Unlock()
+	for t := range c.tracer.last.all() {
+		all = append(all, t.clone())
+	}
+	return all
+}
 
 // SlowestTraces returns the traces of the context that took longest, the longest first.
 func (c *Context) SlowestTraces() []*Trace {
@@ -57,16 +65,24 @@ func (c *Context) SlowestTraces() []*Trace {
 }
 
 // SlowEvents returns the last slow events, the latest at the end.
-func (c *Context) SlowEvents() []*Slow { return c.tracer.slow.list(&c.tracer.mu) }
+func (c *Context) SlowEvents() (all []*Slow) {
+	c.tracer.mu.Lock()
+	defer c.tracer.mu.Unlock()
+	for s := range c.tracer.slow.all() {
+		all = append(all, *s)
+	}
+	return all
+}
 
 // tracer is the tracing of a context.
 type tracer struct {
 	settings atomic.Pointer[traceSettings] // never nil; the owner changes it
 	epoch    time.Duration                 // what our clock shows at time zero of the device
 	polls    pollWatch
+	free     sync.Pool // *traced
 
 	mu      sync.Mutex
-	last    ring[*Trace]
+	last    ring[Trace]
 	slow    ring[*Slow]
 	slowest []*Trace
 }
@@ -81,7 +97,8 @@ type traceSettings struct {
 
 func (r *tracer) init(cfg *Config, epoch time.Duration) {
 	r.epoch = epoch
-	r.last, r.slow = newRing[*Trace](keptTraces), newRing[*Slow](keptSlow)
+	r.last, r.slow = newRing[Trace](keptTraces), newRing[*Slow](keptSlow)
+	r.free.New = func() any { return new(traced) }
 	r.settings.Store(&traceSettings{})
 	r.configure(cfg)
 }
@@ -102,11 +119,11 @@ func (r *tracer) configure(cfg *Config) {
 // wall is a time of the device by the clock on the wall.
 func (r *tracer) wall(at time.Duration) time.Time { return time.Unix(0, int64(r.epoch+at)) }
 
-// keep puts a trace where Traces and SlowestTraces find it.
+// keep copies a trace to where Traces and SlowestTraces find it.
 func (r *tracer) keep(t *Trace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last.add(t)
+	t.copyTo(r.last.next())
 	if n := len(r.slowest); n == keptSlowest {
 		if r.slowest[n-1].Total >= t.Total {
 			return
@@ -114,39 +131,45 @@ func (r *tracer) keep(t *Trace) {
 		r.slowest = r.slowest[:n-1]
 	}
 	at, _ := slices.BinarySearchFunc(r.slowest, t, func(a, b *Trace) int { return cmp.Compare(b.Total, a.Total) })
-	r.slowest = slices.Insert(r.slowest, at, t)
+	r.slowest = slices.Insert(r.slowest, at, t.clone())
 }
 
 // tellSlow keeps a slow event and tells of it.
 func (r *tracer) tellSlow(s *Slow) {
 	r.mu.Lock()
-	r.slow.add(s)
+	*r.slow.next() = s
 	r.mu.Unlock()
 	if h := r.settings.Load().hooks.Slow; h != nil {
 		h(s)
 	}
 }
 
-// ring keeps the last of what is added.
+// ring keeps the last of what is put into it.
 type ring[T any] struct {
-	all  []T // as many as there is room for, and then the oldest is at next
-	next int
+	places []T // as many as there is room for, and then the oldest is first
+	first  int
 }
 
-func newRing[T any](room int) ring[T] { return ring[T]{all: make([]T, 0, room)} }
+func newRing[T any](room int) ring[T] { return ring[T]{places: make([]T, 0, room)} }
 
-func (r *ring[T]) add(x T) {
-	if len(r.all) < cap(r.all) {
-		r.all = append(r.all, x)
-		return
+// next is the place for one more, in which there may be the oldest.
+func (r *ring[T]) next() *T {
+	if n := len(r.places); n < cap(r.places) {
+		r.places = r.places[:n+1]
+		return &r.places[n]
 	}
-	r.all[r.next] = x
-	r.next = (r.next + 1) % len(r.all)
+	place := &r.places[r.first]
+	r.first = (r.first + 1) % len(r.places)
+	return place
 }
 
-// list returns all, the oldest first.
-func (r *ring[T]) list(mu *sync.Mutex) []T {
-	mu.Lock()
-	defer mu.Unlock()
-	return slices.Concat(r.all[r.next:], r.all[:r.next])
+// all visits them, the oldest first.
+func (r *ring[T]) all() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range r.places {
+			if !yield(&r.places[(r.first+i)%len(r.places)]) {
+				return
+			}
+		}
+	}
 }
