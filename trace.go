@@ -43,6 +43,7 @@ func (m *TraceMode) UnmarshalText(text []byte) error {
 // Phase is a part of the way of a message.
 type Phase uint8
 
+// The phases, in the order of time; each begins where the one before it ends.
 const (
 	PhasePrepare   Phase = iota // the payload is copied or registered
 	PhaseInbox                  // it waits for the owner of the context
@@ -90,6 +91,7 @@ func nameOf(names []string, i int) string {
 // TraceRole is the part of this side in a traced message.
 type TraceRole string
 
+// Whoever sends is the caller or sender, at the other end is the handler or receiver.
 const (
 	RoleCaller   TraceRole = "caller"
 	RoleHandler  TraceRole = "handler"
@@ -175,9 +177,9 @@ func (t *Trace) Took(p Phase) (took time.Duration) {
 
 // copyTo copies a trace into the memory of another.
 func (t *Trace) copyTo(other *Trace) {
-	segments := append(other.Segments[:0], t.Segments...)
+	room := other.Segments[:0]
 	*other = *t
-	other.Segments = segments
+	other.Segments = append(room, t.Segments...)
 }
 
 func (t *Trace) clone() *Trace {

@@ -68,10 +68,10 @@ func (ch *Channel) startTrace(ctx context.Context, role TraceRole, s *traceSetti
 
 // startSpan begins a span of another system.
 func (t *traced) startSpan(ctx context.Context, s *traceSettings) context.Context {
-	t.Start = t.channel.context.tracer.wall(t.begun)
 	if s.hooks.Start == nil {
 		return ctx
 	}
+	t.Start = t.channel.context.tracer.wall(t.begun)
 	t.escapes = true
 	if ctx, t.span = s.hooks.Start(ctx, &t.Trace); t.span != nil {
 		t.Span = t.span.Context()
