@@ -67,10 +67,7 @@ func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, er
 	case <-o.done:
 	default:
 	}
-	o.users.Store(2)
-	if kind == session.Request {
-		o.users.Store(3)
-	}
+	o.users.Store(1 + o.heldByProtocol())
 	var err error
 	switch {
 	case len(payload) > ch.small:
@@ -113,7 +110,7 @@ func (o *outgoing) perform(c *Context) {
 	if err := ch.Err(); err != nil {
 		o.endTrace(c, err)
 		o.free()
-		o.users.Store(1) // the sender: the protocol never had it
+		o.users.Add(-o.heldByProtocol()) // it never had it
 		o.finish(err)
 		if o.until == untilNothing {
 			o.drop()
@@ -132,6 +129,15 @@ func (o *outgoing) perform(c *Context) {
 		o.finish(nil)
 		o.drop()
 	}
+}
+
+// heldByProtocol is how many of its users are the protocol: until it is acknowledged, and if it is a
+// call until the response.
+func (o *outgoing) heldByProtocol() int32 {
+	if o.Kind == session.Request {
+		return 2
+	}
+	return 1
 }
 
 // posted is called when the message is in the send queue, and its slot in use if it is sent from there.
