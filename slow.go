@@ -123,18 +123,23 @@ type stackSample struct {
 
 // polled begins to measure: a poll is over.
 func (w *pollWatch) polled(c *Context) {
-	if c.tracer.settings.Load().pollingWarn == 0 {
-		w.since = 0
-		return
+	if c.tracer.settings.Load().pollingWarn > 0 {
+		w.begin(c.now())
 	}
-	w.since, w.longest, w.place, w.stack, w.remote = c.now(), 0, "the work of the context", "", netip.AddrPort{}
 }
 
-// polls is called before the next poll, or when the leader leaves.
+func (w *pollWatch) begin(now time.Duration) {
+	w.since, w.longest, w.place, w.stack, w.remote = now, 0, "the work of the context", "", netip.AddrPort{}
+}
+
+// polls is called before the next poll, and when the leader leaves.
 func (w *pollWatch) polls(c *Context) {
-	if w.since == 0 {
-		return
+	if w.since != 0 {
+		w.measure(c)
 	}
+}
+
+func (w *pollWatch) measure(c *Context) {
 	now, warn := c.now(), c.tracer.settings.Load().pollingWarn
 	if took := now - w.since; took > warn && warn > 0 {
 		c.tracer.tellSlow(&Slow{At: c.tracer.wall(now), Phase: PhasePoll, Took: took, Threshold: warn, Place: w.place, Stack: w.stack, Remote: w.remote})

@@ -72,6 +72,25 @@ func TestSlowHandlerIsNamed(t *testing.T) {
 	}
 }
 
+// With a negative threshold no phase is slow.
+func TestSlowThresholdOff(t *testing.T) {
+	a, b, done := tracedPair(t, Config{SlowThreshold: -1}, Config{SlowThreshold: 1})
+	serveOn(t, b, echo)
+	m, _, err := a.TraceCall(soon(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Release()
+	if got := a.context.SlowEvents(); len(got) > 0 {
+		t.Errorf("told: %v", got[0])
+	}
+	<-done
+	b.context.exclusive(func() {}) // the events come with the trace
+	if len(b.context.SlowEvents()) == 0 {
+		t.Error("a threshold of a nanosecond, and nothing is slow")
+	}
+}
+
 // Work of the context that is no handler's is told as well, and what is quick is not.
 func TestSlowTurn(t *testing.T) {
 	a, b, _ := tracedPair(t, Config{}, Config{})

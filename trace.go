@@ -179,7 +179,8 @@ func (t *Trace) Took(p Phase) (took time.Duration) {
 func (t *Trace) copyTo(other *Trace) {
 	room := other.Segments[:0]
 	*other = *t
-	other.Segments = append(room, t.Segments...)
+	other.Segments = room
+	other.Segments = append(other.Segments, t.Segments...)
 }
 
 func (t *Trace) clone() *Trace {
