@@ -121,6 +121,16 @@ func (r *receiver) advance() {
 // takenThen is how many messages the application has received, responses apart.
 func (r *receiver) takenThen() uint64 { return r.windowed - uint64(r.held) }
 
+// hasRead says whether appendRead has something to tell.
+func (r *receiver) hasRead() bool {
+	for i := range r.window.Len() {
+		if m := r.window.At(i); m.remote && m.Complete() {
+			return true
+		}
+	}
+	return false
+}
+
 // appendRead adds a bitmap of the large messages that are complete before their turn to be
 // acknowledged: their senders may use the memory again.
 func (r *receiver) appendRead(b []byte) []byte {

@@ -38,6 +38,7 @@ type Session struct {
 	// Control frames sent, of those known to have been received, and received; modulo 4.
 	controlSent, controlEchoed, controlSeen uint8
 	ackNow                                  bool // the peer asked, or waits for memory
+	readNow                                 bool // the same, and only the bitmap of a control frame tells it
 	nopDue                                  bool
 
 	ackAt, nopAt time.Duration
@@ -215,7 +216,7 @@ func (s *Session) endCall(m *In) error {
 	}
 	if m.Request.abandoned && m.large {
 		m.large, m.Length = false, 0 // nobody wants it: it is not fetched
-		s.ackNow = true
+		s.readNow = true
 	}
 	return nil
 }
@@ -285,7 +286,7 @@ func (s *Session) Fetched(m *In, bytes int) {
 	m.fetched += bytes
 	s.count.Fetched += uint64(bytes)
 	if m.Complete() {
-		s.ackNow = true // its memory is the peer's to use again
+		s.readNow = true // its memory is the peer's to use again
 		s.rx.deliver(m)
 	}
 }
@@ -329,6 +330,7 @@ func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 		return Frame{}, false
 	}
 	s.controlSent++
+	s.readNow = false
 	return Frame{Immediate: s.news(kind), Header: s.rx.appendRead(b)}, true
 }
 
@@ -355,7 +357,7 @@ func (s *Session) controlDue() (frameKind, bool) {
 // ackDue says whether the peer is to be told what it does not know.
 func (s *Session) ackDue() bool {
 	grown := s.rx.edge - s.toldEdge
-	return s.ackNow ||
+	return s.ackNow || s.readNow && s.rx.hasRead() ||
 		s.rx.taken-s.toldTaken >= uint64(s.cfg.AckEvery) ||
 		grown > 0 && s.rx.windowed >= s.toldEdge || // it waits
 		grown >= uint64(max(1, s.rx.target/2))
