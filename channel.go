@@ -29,9 +29,11 @@ type Channel struct {
 	token    token     // what the peer must know to open a TCP connection
 	fallback *fallback // nil: there is no TCP to move to
 
-	incoming chan *Msg // for Receive
-	handler  Handler
-	serve    context.Context // of Serve
+	incoming     chan *Msg // for Receive
+	handler      Handler
+	handlerPlace string          // in the program
+	serve        context.Context // of Serve
+	sampled      atomic.Uint64   // messages sent while tracing is on
 
 	// The rest belongs to the owner of the context.
 	number    uint32
@@ -59,7 +61,9 @@ type Channel struct {
 	transfers fifo.Queue[*transfer]
 	flushed   []*transfer // that failed with the queue pair: the end of the channel tells why
 
-	lostRequests []uint32 // calls of the peer that a filter has dropped
+	lostRequests []uint32      // calls of the peer that a filter has dropped
+	clock        session.Clock // the peer's
+	arrivals     uint64        // messages that may be traced in bare-data mode
 }
 
 // RemoteAddr is the peer's address.
@@ -93,9 +97,14 @@ func (ch *Channel) Err() error {
 // while the peer's application is behind. If it returns an error, the message does not arrive;
 // only where the channel has ended nobody knows.
 func (ch *Channel) Send(ctx context.Context, payload []byte) error {
+	t := ch.sample(ctx, RoleSender)
 	o, err := ch.begin(session.Oneway, payload, untilReusable)
 	if err != nil {
+		t.end(err)
 		return err
+	}
+	if t != nil {
+		t.prepared(o)
 	}
 	_, err = o.run(ctx)
 	return err
@@ -104,11 +113,22 @@ func (ch *Channel) Send(ctx context.Context, payload []byte) error {
 // Call sends a message and waits for the response. Release it when it is no longer
 // needed. A context that ends before is told to the peer's handler.
 func (ch *Channel) Call(ctx context.Context, payload []byte) (*Msg, error) {
+	return ch.call(ctx, payload, ch.sample(ctx, RoleCaller))
+}
+
+func (ch *Channel) call(ctx context.Context, payload []byte, t *traced) (*Msg, error) {
 	o, err := ch.begin(session.Request, payload, untilResponse)
 	if err != nil {
+		t.end(err)
 		return nil, err
 	}
+	if t != nil {
+		t.prepared(o)
+	}
 	_, err = o.run(ctx)
+	if t != nil {
+		t.returned(o, err)
+	}
 	reply := o.reply
 	o.drop()
 	if err != nil {
@@ -136,8 +156,7 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 		err := ch.Err() // asked first: what came before the end is delivered
 		select {
 		case m := <-ch.incoming:
-			c.submit(&m.taking.task)
-			return m, nil
+			return ch.got(m), nil
 		default:
 		}
 		if err != nil {
@@ -151,8 +170,7 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 		}
 		select {
 		case m := <-ch.incoming:
-			c.submit(&m.taking.task)
-			return m, nil
+			return ch.got(m), nil
 		case <-ch.done:
 		case c.attendance.place <- struct{}{}:
 			err := c.lead(ctx, (*receiving)(ch), false)
@@ -164,6 +182,19 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// got tells the protocol that the application has a message.
+func (ch *Channel) got(m *Msg) *Msg {
+	if m.traced != nil {
+		m.traced.enter(context.Background(), m)
+		if !m.IsCall() {
+			m.traced.end(nil)
+			m.traced = nil
+		}
+	}
+	ch.context.submit(&m.taking.task)
+	return m
 }
 
 // receiving is the wait for a message.
@@ -198,7 +229,7 @@ func (s *serving) Ready() bool { return s.arrived() || s.context.pending() }
 // setHandler makes the handler take what comes, and what has come.
 func (ch *Channel) setHandler(ctx context.Context, h Handler) {
 	ch.context.exclusive(func() {
-		ch.handler, ch.serve = h, ctx
+		ch.handler, ch.handlerPlace, ch.serve = h, placeOf(h), ctx
 		for len(ch.incoming) > 0 {
 			ch.toHandler(<-ch.incoming)
 		}

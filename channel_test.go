@@ -295,6 +295,43 @@ func BenchmarkCall64(b *testing.B) {
 	}
 }
 
+// A call that is given up while its channel ends gives its memory back once: when the owner of the context
+// gets to it, the call and the wish to give it up are both there.
+func TestCallGivenUpAtTheEnd(t *testing.T) {
+	a, _ := pair(t, Config{})
+	c := a.context
+	ctx, cancel := context.WithCancel(t.Context())
+	called := make(chan error, 1)
+	var o *outgoing
+	c.attendance.place <- struct{}{} // somebody else leads, so that the caller only waits
+	c.exclusive(func() {
+		go func() {
+			_, err := a.Call(ctx, []byte("in vain"))
+			called <- err
+		}()
+		for o == nil {
+			if first := c.inbox.newest.Load(); first != nil {
+				o = first.job.(*outgoing)
+			}
+		}
+		cancel()
+		for {
+			if _, ok := c.inbox.newest.Load().job.(*cancellation); ok {
+				break
+			}
+		}
+		a.fail(ErrClosed)
+	})
+	if err := <-called; !errors.Is(err, ErrClosed) {
+		t.Errorf("the call ends with %v", err)
+	}
+	c.exclusive(func() {}) // the wish has been looked at
+	<-c.attendance.place
+	if n := o.users.Load(); n != 0 {
+		t.Errorf("the call has %d users when all is over", n)
+	}
+}
+
 // Who gives up a Send learns whether the message arrives: one that is on its way does, with
 // what it was sent with; one that waits for the window does not.
 func TestCancelledSend(t *testing.T) {

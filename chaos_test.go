@@ -17,7 +17,7 @@ import (
 func TestChaos(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	cfg := Config{Window: 16, Memory: 4 << 20}
+	cfg := Config{Window: 16, Memory: 4 << 20, Trace: TraceMode(seed % 3), TraceMask: int(seed >> 2 % 4), PollingWarn: time.Millisecond}
 	server, client := open(t, cfg), open(t, cfg)
 	l := listen(t, server)
 	var all sync.WaitGroup

@@ -60,6 +60,17 @@ type Config struct {
 	// Channels is how many there may be, default 1024. Together with Window it decides the
 	// size of the completion queue.
 	Channels int
+	// Trace is which messages of the context are traced (§VI-A), default none: see TraceMode.
+	Trace TraceMode
+	// TraceMask chooses among them: a message is sampled if its number on the channel has none of the
+	// bits of the mask, so that 0 is all of them and 1023 one in 1024.
+	TraceMask int
+	// SlowThreshold is how long a phase of a traced message may take before it is told as slow, default
+	// 10 ms; negative: no phase is.
+	SlowThreshold time.Duration
+	// PollingWarn is how long the goroutine that polls the device for all may be away from it, in
+	// a handler or at other work, before it is told; default 0: it is not measured.
+	PollingWarn time.Duration
 }
 
 // Limits of a configuration, and what it does not decide.
@@ -88,6 +99,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Linger = cmp.Or(c.Linger, 5*time.Second)
 	c.QPCache = max(cmp.Or(c.QPCache, defaultQPCache), noQPCache)
 	c.Channels = cmp.Or(c.Channels, 1024)
+	c.SlowThreshold = cmp.Or(c.SlowThreshold, 10*time.Millisecond)
 	if c.Patience < 0 {
 		return c, fmt.Errorf("%w: Patience is %v", ErrConfig, c.Patience)
 	}
@@ -106,6 +118,8 @@ func (c Config) withDefaults() (Config, error) {
 		{"Mock", int(c.Mock), 0, len(mockNames) - 1},
 		{"MockPort", c.MockPort, 0, 65535},
 		{"Channels", c.Channels, 1, verbs.MaxCQDepth / c.operations()},
+		{"Trace", int(c.Trace), int(TraceOff), int(TraceReqRsp)},
+		{"TraceMask", c.TraceMask, 0, 1<<31 - 1},
 	} {
 		if f.value < f.min || f.value > f.max {
 			return c, fmt.Errorf("%w: %s is %d, want %d to %d", ErrConfig, f.name, f.value, f.min, f.max)

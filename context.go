@@ -39,6 +39,7 @@ type Context struct {
 
 	attendance attendance
 	runtime    sched.Runtime
+	tracer     tracer
 	timer      *sched.Timer
 	closed     chan struct{}
 	close      sync.Once
@@ -99,6 +100,7 @@ func Open(cfg Config) (*Context, error) {
 
 func (c *Context) prepare() (err error) {
 	c.engine = c.device.Engine()
+	c.tracer.init(&c.cfg, time.Duration(time.Now().UnixNano())-c.now())
 	c.runtime = sched.Of(c.engine)
 	c.background.Runtime = c.runtime
 	if c.manager, err = cm.New(c.device, handshake); err != nil {

@@ -30,12 +30,15 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 // unpack takes the messages of a frame, which keep its slot as long as they need it.
 func (ch *Channel) unpack(t *slot, e *verbs.Completion) error {
 	c, users := ch.context, int32(0)
-	m := c.newMsg(ch)
-	used, err := ch.session.Arrived(c.now(), e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
+	m, now, tracing := c.newMsg(ch), c.now(), c.tracer.settings.Load()
+	used, err := ch.session.Arrived(now, e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
 	for used && err == nil {
 		if !m.in.Large() {
 			m.slot = t
 			users++
+		}
+		if m.arrived = now; m.in.Trace != nil || tracing.mode == TraceBare {
+			ch.traceArrival(m, tracing)
 		}
 		m = c.newMsg(ch)
 		used, err = ch.session.Next(&m.in)
@@ -66,6 +69,9 @@ func (ch *Channel) hand(m *Msg) {
 		ch.endLost(m.in.Call)
 		m.Release()
 	default:
+		if m.traced != nil {
+			m.traced.fetched(m)
+		}
 		if ch.handler != nil {
 			ch.toHandler(m)
 			return
@@ -79,6 +85,9 @@ func (ch *Channel) hand(m *Msg) {
 func (ch *Channel) respond(m *Msg) {
 	o := m.in.Request.Ref.(*outgoing)
 	m.in.Request = nil
+	if o.traced != nil && !o.finished.Load() {
+		o.traced.responded(o, m)
+	}
 	switch {
 	case o.finished.Load(): // its caller has given up
 		m.Release()

@@ -32,7 +32,7 @@ type hello struct {
 // maxInline is up to which length a frame is copied when it is posted, so that its memory is free
 // again at once. It is longer than any frame without a message, which has a bit for each
 // message that may wait for the application and for each call.
-const maxInline = 256 + session.MaxHeader
+const maxInline = 280
 
 // retries is as many as a queue pair may have; it gives up after one interval more.
 const retries = 7
@@ -128,7 +128,9 @@ func (c *Config) queuePair(cq *verbs.CQ) verbs.QPOptions {
 func (ch *Channel) prepare(qp *verbs.QP) (err error) {
 	ch.context.exclusive(func() {
 		ch.qp = qp
-		ch.session = session.New(ch.context.cfg.session())
+		cfg := ch.context.cfg.session()
+		cfg.Epoch = ch.context.tracer.epoch
+		ch.session = session.New(cfg)
 		for range ch.session.Wanted() {
 			if err = ch.postReceive(); err != nil {
 				return

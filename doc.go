@@ -31,4 +31,10 @@
 // for itself and for the others. A goroutine that waits for a message or a
 // response polls the device itself, so that between a packet and its reader
 // there is no other thread (§IV-B).
+//
+// # Tracing
+//
+// [Channel.TraceCall] tells where the time of a call went: in queues, on the wire in each direction, at the
+// peer's handler (§VI-A). [Config].Trace traces a sample of all messages, and package braidotel makes
+// OpenTelemetry spans of them.
 package braid

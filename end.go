@@ -83,6 +83,7 @@ func (ch *Channel) endMessages(err error) {
 	ch.session.End(
 		func(m *session.Out) {
 			o := m.Ref.(*outgoing)
+			o.endTrace(c, err)
 			if o.Kind != session.Request {
 				o.finish(err)
 			}

@@ -44,8 +44,7 @@ func (c *Context) tellNews() {
 func (ch *Channel) TryReceive() *Msg {
 	select {
 	case m := <-ch.incoming:
-		ch.context.submit(&m.taking.task)
-		return m
+		return ch.got(m)
 	default:
 		return nil
 	}

@@ -81,6 +81,9 @@ func TestHostilePeers(t *testing.T) {
 		"a control frame with a payload":          func(p *verbs.SendWR) { p.Imm, p.Inline = ack|window, []byte("x") },
 		"a header that is cut":                    func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, []byte{2, 0, 0} },
 		"a header longer than the frame":          func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 0, 900, 1) },
+		"a trace extension that is cut":           func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 2, 60, 1, make([]byte, 52)...) },
+		"a trace extension that is not there":     func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 2, 8, 1, make([]byte, 56)...) },
+		"a traced response to a call never made":  func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(3, 2, 48, 77, make([]byte, 40)...) },
 		"an unknown kind of message":              func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(99, 0, 8, 1) },
 		"a response to a call never made":         func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(3, 0, 8, 77) },
 		"a message longer than is taken": func(p *verbs.SendWR) {

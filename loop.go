@@ -209,6 +209,8 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 // lead polls the device, for all goroutines of the context, until w has arrived. Only the
 // goroutine that holds the leader's place may call it.
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
+	c.tracer.polls.polled(c)
+	defer c.tracer.polls.polls(c)
 	for {
 		owner := c.run()
 		if c.dispatchSome(inline) {
@@ -220,9 +222,11 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 		if !owner {
 			runtime.Gosched() // the owner may need the processor
 		}
+		c.tracer.polls.polls(c)
 		c.attendance.asleep.Store(true)
 		err := c.cq.WaitProgress(ctx, w)
 		c.attendance.asleep.Store(false)
+		c.tracer.polls.polled(c)
 		if err != nil {
 			return err
 		}
@@ -246,7 +250,7 @@ func (c *Context) dispatchSome(inline bool) bool {
 // are quick, else in a goroutine of its own. Who calls it calls run afterwards.
 func (c *Context) dispatch(m *Msg, inline bool) {
 	if inline && c.attendance.enter(c.now()) {
-		c.handled.push(m.handle())
+		c.handled.push(c.tracer.polls.handle(c, m))
 		c.attendance.exit(c.engine)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/session"
 )
@@ -23,6 +24,8 @@ type Msg struct {
 	channel  *Channel
 	slot     *slot
 	buffer   *buffer
+	arrived  time.Duration
+	traced   *traced // nil: it is not traced
 	released atomic.Bool
 	copied   bool // by a filter: the protocol does not know it
 	replied  atomic.Bool
@@ -56,6 +59,15 @@ func (m *Msg) IsCall() bool { return m.in.Kind == session.Request }
 
 // Channel is what the message came by.
 func (m *Msg) Channel() *Channel { return m.channel }
+
+// SpanContext is where a message that its sender traces belongs in a distributed trace: the span that
+// TraceHooks.Start made for it on this side, or else its sender's; the zero value of other messages.
+func (m *Msg) SpanContext() SpanContext {
+	if m.in.Trace == nil {
+		return SpanContext{}
+	}
+	return SpanContext(m.in.Trace.Span)
+}
 
 // Reply sends the response to a call. When it returns, payload may be used again. If the context
 // ends before the response was sent, the call is still open. Handlers return their response instead.
@@ -94,6 +106,10 @@ func (m *Msg) respond(ctx context.Context, kind session.Kind, payload []byte) er
 		return err
 	}
 	o.Call, o.until = m.in.Call, untilReusable
+	if m.traced != nil {
+		m.traced.left(nil)
+		m.traced.attach(o)
+	}
 	sent, err := o.run(ctx)
 	if !sent {
 		m.replied.Store(false)
@@ -141,10 +157,22 @@ func (m *Msg) handleAlone() {
 
 // handle runs the handler and returns what is then to be done.
 func (m *Msg) handle() *task {
-	response, err := m.channel.handler(&m.ctx, m)
+	var ctx context.Context = &m.ctx
+	if m.traced != nil {
+		ctx = m.traced.enter(ctx, m)
+	}
+	response, err := m.channel.handler(ctx, m)
 	if m.claim() != nil {
+		if m.traced != nil && !m.IsCall() { // else it is with whoever has replied
+			m.traced.left(err)
+			m.traced.end(nil)
+			m.traced = nil
+		}
 		m.Release()
 		return &m.handled.task
+	}
+	if m.traced != nil {
+		m.traced.left(err)
 	}
 	kind := session.Response
 	if err != nil {
@@ -156,11 +184,15 @@ func (m *Msg) handle() *task {
 		o, err = m.channel.newOutgoing(kind, reasonOf(err))
 	}
 	if err != nil { // the channel has ended, or there is no memory, not even for that
+		m.traced.end(err)
 		m.Release()
 		m.channel.end(err)
 		return &m.handled.task
 	}
 	o.Call, o.until, o.request = m.in.Call, untilNothing, m
+	if m.traced != nil {
+		m.traced.attach(o)
+	}
 	return &o.task
 }
 

@@ -32,6 +32,7 @@ type outgoing struct {
 	slot      *slot     // that has it, if it is small
 	mr        *verbs.MR // from which the peer reads it, if it is large
 	request   *Msg      // that it is the response to, if a handler gave it
+	traced    *traced   // nil: it is not traced
 	users     atomic.Int32
 	finished  atomic.Bool
 	withdrawn bool
@@ -60,16 +61,13 @@ func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, er
 	c := ch.context
 	o := c.outs.Get().(*outgoing)
 	o.Out = session.Out{Kind: kind, Length: len(payload), Ref: o}
-	o.channel, o.payload, o.request, o.reply, o.err = ch, payload, nil, nil, nil
+	o.channel, o.payload, o.request, o.traced, o.reply, o.err = ch, payload, nil, nil, nil, nil
 	o.finished.Store(false)
 	select {
 	case <-o.done:
 	default:
 	}
-	o.users.Store(2)
-	if kind == session.Request {
-		o.users.Store(3)
-	}
+	o.users.Store(1 + o.heldByProtocol())
 	var err error
 	switch {
 	case len(payload) > ch.small:
@@ -110,8 +108,9 @@ func (o *outgoing) perform(c *Context) {
 		ch.served(o.request)
 	}
 	if err := ch.Err(); err != nil {
+		o.endTrace(c, err)
 		o.free()
-		o.users.Store(1) // the sender: the protocol never had it
+		o.users.Add(-o.heldByProtocol()) // it never had it
 		o.finish(err)
 		if o.until == untilNothing {
 			o.drop()
@@ -120,7 +119,11 @@ func (o *outgoing) perform(c *Context) {
 	}
 	ch.order++
 	o.order = ch.order
-	ch.session.Send(c.now(), &o.Out)
+	now := c.now()
+	if o.traced != nil {
+		o.traced.accepted(o, now)
+	}
+	ch.session.Send(now, &o.Out)
 	c.touch(ch)
 	if o.until == untilNothing {
 		o.finish(nil)
@@ -128,8 +131,21 @@ func (o *outgoing) perform(c *Context) {
 	}
 }
 
+// heldByProtocol is how many of its users are the protocol: until it is acknowledged, and if it is a
+// call until the response.
+func (o *outgoing) heldByProtocol() int32 {
+	if o.Kind == session.Request {
+		return 2
+	}
+	return 1
+}
+
 // posted is called when the message is in the send queue, and its slot in use if it is sent from there.
 func (o *outgoing) posted(slotInUse bool) {
+	if o.traced != nil && o.Kind.IsResponse() {
+		o.traced.posted(o)
+		o.traced = nil
+	}
 	if slotInUse {
 		o.sending = true
 		o.users.Add(1)
@@ -161,6 +177,7 @@ func (o *outgoing) readByPeer() {
 // acknowledged is called when the peer's application has received the message.
 func (o *outgoing) acknowledged() {
 	o.channel.countFlushed(o)
+	o.endTrace(o.channel.context, nil)
 	o.free()
 	if o.until == untilReusable {
 		o.finish(nil)
@@ -254,6 +271,9 @@ func (x *cancellation) perform(c *Context) {
 	if ch.session.Withdraw(c.now(), &o.Out) {
 		o.withdrawn = true
 		ch.countFlushed(o)
+		if !o.Kind.IsResponse() { // which its sender may try again
+			o.endTrace(c, x.err)
+		}
 		o.finish(x.err)
 		o.free()
 		if o.Kind == session.Request {

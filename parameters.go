@@ -50,6 +50,10 @@ var parameters = []Parameter{
 	{Name: "mock", Description: "auto: channels move to TCP while UDP does not reach the peer; off: never", word: func(c *Config) textValue { return &c.Mock }},
 	{Name: "mock_port", Description: "TCP port for that; 0: a free one", number: func(c *Config) *int { return &c.MockPort }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
+	{Name: "trace", Description: "which traces are made: off, bare-data, req-rsp", Online: true, word: func(c *Config) textValue { return &c.Trace }},
+	{Name: "trace_sample_mask", Description: "a message is traced if its number has none of these bits", Online: true, number: func(c *Config) *int { return &c.TraceMask }},
+	{Name: "slow_threshold", Description: "time after which a phase of a traced message is slow; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.SlowThreshold }},
+	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
 }
 
 // Parameters lists what a configuration has, with the values of c as text.

@@ -14,8 +14,8 @@ func (c *Context) Config() (cfg Config) {
 }
 
 // Update changes the configuration of a running context: change gets the present one and
-// alters it. Fragments, Memory, Keepalive, Linger and QPCache take effect at once, also on channels
-// that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
+// alters it. Fragments, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
+// channels that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
 // can not change. A configuration that is impossible is refused as a whole.
 func (c *Context) Update(change func(*Config)) (err error) {
 	c.exclusive(func() { err = c.update(change) })
@@ -32,14 +32,17 @@ func (c *Context) update(change func(*Config)) error {
 	fixed := next
 	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
 	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
+	fixed.Trace, fixed.TraceMask = c.cfg.Trace, c.cfg.TraceMask
+	fixed.SlowThreshold, fixed.PollingWarn = c.cfg.SlowThreshold, c.cfg.PollingWarn
 	if fixed != c.cfg {
-		return fmt.Errorf("%w: only Fragments, Memory, Keepalive, Linger, MaxMessage, Patience and QPCache can change while the context is open", ErrConfig)
+		return fmt.Errorf("%w: only Fragments, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
 	}
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)
 	}
 	c.cfg = next
 	c.qps.shrink(next.QPCache)
+	c.tracer.configure(&next)
 	for _, ch := range c.channels {
 		if ch != nil {
 			c.touch(ch) // there may be room now

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 // A bundle is a frame of several small messages: what waits when a frame is made goes with it, so
@@ -25,7 +26,7 @@ func (s *Session) Bundle(bytes int) { s.bundle = bytes }
 func bundles(m *Out) bool { return !m.Large && m.Length <= maxBundled }
 
 // collect takes the messages that go in one frame with m.
-func (s *Session) collect(m *Out) []*Out {
+func (s *Session) collect(now time.Duration, m *Out) []*Out {
 	clear(s.more)
 	s.more = s.more[:0]
 	for size := entrySize(m); bundles(m); {
@@ -36,17 +37,18 @@ func (s *Session) collect(m *Out) []*Out {
 		if size += entrySize(next); size > s.bundle {
 			break
 		}
-		s.more = append(s.more, s.take())
+		s.more = append(s.more, s.take(now))
 	}
 	return s.more
 }
 
-func entrySize(m *Out) int { return entryLength + shortHeader + m.Length }
+func entrySize(m *Out) int { return entryLength + m.header().size() + m.Length }
 
 // AppendEntry adds all but the payload of a message in a bundle.
 func AppendEntry(b []byte, m *Out) []byte {
-	b = binary.BigEndian.AppendUint16(b, uint16(shortHeader+m.Length))
-	return m.header().append(b)
+	h := m.header()
+	b = binary.BigEndian.AppendUint16(b, uint16(h.size()+m.Length))
+	return h.append(b)
 }
 
 // Next returns the next message of the bundle that has arrived, if there is another.

@@ -33,6 +33,8 @@ type Config struct {
 	// NopAfter is how long sending waits for the peer's window before the peer is
 	// asked, default 20 ms.
 	NopAfter time.Duration
+	// Epoch is what the clock shows at the driver's time zero: traces tell times by that clock.
+	Epoch time.Duration
 }
 
 func (c Config) withDefaults() Config {

@@ -34,7 +34,7 @@ type Source struct {
 //
 //	bytes   field
 //	0       kind
-//	1       flags: 1 large
+//	1       flags: 1 large, 2 traced
 //	2-3     length of the header, so that a later version may have more
 //	4-7     call
 //
@@ -43,40 +43,62 @@ type Source struct {
 //	8-15    address
 //	16-19   remote key
 //	20-23   length of the payload
+//
+// and of a traced one its Trace, at the end.
 type header struct {
 	kind   Kind
 	call   uint32
 	large  bool
 	source Source
 	length uint32
+	trace  *Trace // nil: it has none
 }
 
 const (
 	flagLarge   = 1
+	flagTraced  = 2
 	shortHeader = 8
 	longHeader  = 24
 	// MaxHeader is the most that a frame has before its payload.
-	MaxHeader = longHeader
+	MaxHeader = longHeader + requestTrace
 )
 
 // header is that of a message to send.
 func (m *Out) header() header {
-	return header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length)}
+	return header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length), trace: m.Trace}
+}
+
+// size is how many bytes append adds.
+func (h header) size() int {
+	n := shortHeader
+	if h.large {
+		n = longHeader
+	}
+	if h.trace != nil {
+		n += traceLength(h.kind)
+	}
+	return n
 }
 
 // append adds the header to a frame.
 func (h header) append(b []byte) []byte {
-	flags, length := byte(0), uint16(shortHeader)
+	flags := byte(0)
 	if h.large {
-		flags, length = flagLarge, longHeader
+		flags = flagLarge
+	}
+	if h.trace != nil {
+		flags |= flagTraced
 	}
 	b = append(b, byte(h.kind), flags)
-	b = binary.BigEndian.AppendUint16(b, length)
+	b = binary.BigEndian.AppendUint16(b, uint16(h.size()))
 	b = binary.BigEndian.AppendUint32(b, h.call)
 	if h.large {
 		b = binary.BigEndian.AppendUint64(b, h.source.Addr)
 		b = binary.BigEndian.AppendUint32(b, uint32(h.source.RKey))
 		b = binary.BigEndian.AppendUint32(b, h.length)
+	}
+	if h.trace != nil {
+		b = h.trace.append(b, h.kind)
 	}
 	return b
 }
@@ -92,11 +114,19 @@ func (h *header) parse(b []byte) (rest []byte, err error) {
 	if h.large {
 		least = longHeader
 	}
+	traced, fixed := b[1]&flagTraced != 0, least
+	if traced {
+		least += traceLength(h.kind)
+	}
 	if length < least || length > len(b) {
 		return nil, fmt.Errorf("%w: a header of %d bytes in a frame of %d", ErrPeer, length, len(b))
 	}
 	if h.kind == 0 || h.kind >= numKinds {
 		return nil, fmt.Errorf("%w: a message of kind %d", ErrPeer, h.kind)
+	}
+	if traced {
+		h.trace = new(Trace)
+		h.trace.parse(b[fixed:], h.kind)
 	}
 	if h.large {
 		h.source = Source{Addr: binary.BigEndian.Uint64(b[8:]), RKey: wire.RKey(binary.BigEndian.Uint32(b[16:]))}

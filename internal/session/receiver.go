@@ -17,6 +17,7 @@ type In struct {
 	Request *Out   // of a Response or Failure: what it is to
 	// Cancelled says that the caller gave up before the application received the call.
 	Cancelled bool
+	Trace     *Trace // what the peer tells of its times; nil: nothing
 
 	large     bool // its payload is to be fetched
 	remote    bool // its payload was at the peer; nobody may want it
@@ -130,6 +131,16 @@ func (r *receiver) advance() {
 
 // takenThen is how many messages the application has received, responses apart.
 func (r *receiver) takenThen() uint64 { return r.windowed - uint64(r.held) }
+
+// hasRead says whether appendRead has something to tell.
+func (r *receiver) hasRead() bool {
+	for i := range r.window.Len() {
+		if m := r.window.At(i); m.remote && m.Complete() {
+			return true
+		}
+	}
+	return false
+}
 
 // appendRead adds a bitmap of the large messages that are complete before their turn to be
 // acknowledged: their senders may use the memory again.

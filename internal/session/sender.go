@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/fifo"
 )
@@ -16,6 +17,10 @@ type Out struct {
 	Large  bool
 	Source Source
 	Ref    any // the driver's
+	// Trace is what the peer is told of the message's times; nil: nothing.
+	Trace *Trace
+	// SentAt is when PollFrame returned it; zero: it has not.
+	SentAt time.Duration
 
 	sent      bool
 	abandoned bool

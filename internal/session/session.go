@@ -41,6 +41,7 @@ type Session struct {
 	// Control frames sent, of those known to have been received, and received; modulo 4.
 	controlSent, controlEchoed, controlSeen uint8
 	ackNow                                  bool // the peer asked, or waits for memory
+	readNow                                 bool // the same, and only the bitmap of a control frame tells it
 	nopDue                                  bool
 
 	ackAt, nopAt time.Duration
@@ -193,7 +194,7 @@ func (s *Session) handleHeaded(frame []byte, m *In) error {
 	if err != nil {
 		return err
 	}
-	m.Kind, m.Call, m.Length, m.Payload = h.kind, h.call, len(rest), rest
+	m.Kind, m.Call, m.Length, m.Payload, m.Trace = h.kind, h.call, len(rest), rest, h.trace
 	if h.large {
 		m.Length, m.Payload, m.Source, m.large, m.remote = int(h.length), nil, h.source, true, true
 	}
@@ -217,7 +218,7 @@ func (s *Session) endCall(m *In) error {
 	}
 	if m.Request.abandoned && m.large {
 		m.large, m.Length = false, 0 // nobody wants it: it is not fetched
-		s.ackNow = true
+		s.readNow = true
 	}
 	return nil
 }
@@ -290,7 +291,7 @@ func (s *Session) Fetched(m *In, bytes int) {
 	m.fetched += bytes
 	s.count.Fetched += uint64(bytes)
 	if m.Complete() {
-		s.ackNow = true // its memory is the peer's to use again
+		s.readNow = true // its memory is the peer's to use again
 		s.rx.deliver(m)
 	}
 }
@@ -314,14 +315,18 @@ type Frame struct {
 func (s *Session) mayCall() bool { return s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe() }
 
 // take takes the next message to send, or nil.
-func (s *Session) take() *Out {
+func (s *Session) take(now time.Duration) *Out {
 	m := s.tx.next(s.mayCall())
 	if m == nil {
 		return nil
 	}
 	s.count.Sent++
-	if m.sent = true; m.Kind == Request {
+	m.sent, m.SentAt = true, now
+	if m.Kind == Request {
 		s.rx.owed++
+	}
+	if m.Trace != nil {
+		m.Trace.Posted = s.cfg.Epoch + now
 	}
 	return m
 }
@@ -329,14 +334,14 @@ func (s *Session) take() *Out {
 // PollFrame returns the next frame; its header is appended to b. Messages go before control
 // frames, because they say the same.
 func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
-	if m := s.take(); m != nil {
-		more := s.collect(m)
+	if m := s.take(now); m != nil {
+		more := s.collect(now, m)
 		s.watchWindow(now)
 		kind := frameBare
 		switch {
 		case len(more) > 0:
 			kind = frameBundle
-		case m.Kind != Oneway || m.Large:
+		case m.Kind != Oneway || m.Large || m.Trace != nil:
 			kind = frameHeaded
 			b = m.header().append(b)
 		}
@@ -347,6 +352,7 @@ func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 		return Frame{}, false
 	}
 	s.controlSent++
+	s.readNow = false
 	return Frame{Immediate: s.news(kind), Header: s.rx.appendRead(b)}, true
 }
 
@@ -373,7 +379,7 @@ func (s *Session) controlDue() (frameKind, bool) {
 // ackDue says whether the peer is to be told what it does not know.
 func (s *Session) ackDue() bool {
 	grown := s.rx.edge - s.toldEdge
-	return s.ackNow ||
+	return s.ackNow || s.readNow && s.rx.hasRead() ||
 		s.rx.taken-s.toldTaken >= uint64(s.cfg.AckEvery) ||
 		grown > 0 && s.rx.windowed >= s.toldEdge || // it waits
 		grown >= uint64(max(1, s.rx.target/2))

@@ -79,7 +79,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), now: 1}
 	cfg := Config{
 		MinWindow: 1 + w.r.IntN(4), MaxWindow: 4 << w.r.IntN(5), MaxCalls: 1 << w.r.IntN(8), Fragment: 1024 + w.r.IntN(1<<16),
-		AckEvery: 1 + w.r.IntN(16),
+		AckEvery: 1 + w.r.IntN(16), Epoch: time.Duration(w.r.Int64N(1 << 60)),
 	}
 	if w.r.IntN(3) > 0 {
 		w.bundle = 1 + w.r.IntN(4096)
@@ -153,6 +153,9 @@ func (e *end) dispatch(m *Out, number uint64) {
 		m.Large, m.Length, m.Source.Addr = true, e.w.r.IntN(1<<20), number
 	}
 	m.Ref = number
+	if e.w.r.IntN(4) == 0 {
+		m.Trace = &Trace{Offset: time.Duration(number)}
+	}
 	if m.Large {
 		e.large[sourceOf{number, m.Kind.IsResponse()}] = m
 	}
@@ -280,9 +283,12 @@ func (e *end) launch(f Frame) {
 			e.w.t.Fatalf("%s: a frame finds no receive (RNR)", p.name)
 		}
 		handle := func() {
-			some, err := p.s.Arrived(e.w.now, f.Immediate, b, &In{})
-			for some && err == nil {
-				some, err = p.s.Next(&In{})
+			in := &In{}
+			some, err := p.s.Arrived(e.w.now, f.Immediate, b, in)
+			for i := 0; some && err == nil; i++ {
+				p.checkTrace(append([]*Out{f.Message}, f.More...)[i], in)
+				in = &In{}
+				some, err = p.s.Next(in)
 			}
 			if err != nil {
 				e.w.t.Fatalf("%s: %v", p.name, err)
@@ -295,6 +301,18 @@ func (e *end) launch(f Frame) {
 		}
 		handle()
 	})
+}
+
+// checkTrace checks that a message is traced if its sender wanted it, by the sender's clock.
+func (e *end) checkTrace(sent *Out, m *In) {
+	switch {
+	case sent == nil || sent.Trace == nil:
+		if m.Trace != nil {
+			e.w.t.Fatalf("%s: a trace that was not sent", e.name)
+		}
+	case m.Trace == nil || m.Trace.Posted != sent.SentAt+e.s.cfg.Epoch || !m.Kind.IsResponse() && m.Trace.Offset != sent.Trace.Offset:
+		e.w.t.Fatalf("%s: message %v has the trace %+v, want %+v", e.name, sent.Ref, m.Trace, sent.Trace)
+	}
 }
 
 // live is one moment of a program.

@@ -119,6 +119,9 @@ var law = map[string]roomLaw{
 	// Its channels as connections of package net.
 	"netconn": {rooms: []string{"braid"}, core: true},
 
+	// Its traces as spans of OpenTelemetry, which only who imports this depends on.
+	"braidotel": {rooms: []string{"braid"}, core: true, thirdParty: []string{"go.opentelemetry.io/otel"}},
+
 	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
 	"experiments": {rooms: libraryRooms},
 
