@@ -16,6 +16,8 @@ const (
 	maxRest = 4 * time.Millisecond
 	// slowTurns is how many messages get a goroutine of their own after a handler was slow.
 	slowTurns = 1024
+	// maxDispatched is how many handlers a leader calls before it polls again.
+	maxDispatched = 64
 )
 
 // attendance knows who polls the device. A goroutine that waits for something takes the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -336,4 +337,22 @@ func TestCancelledSend(t *testing.T) {
 	if len(b.incoming) > 0 {
 		t.Error("the message that was given up has arrived")
 	}
+}
+
+// BenchmarkCalls64 has 64 calls in flight on one channel.
+func BenchmarkCalls64(b *testing.B) {
+	ch := serve(b, Config{}, echo)
+	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		request := make([]byte, 64)
+		for pb.Next() {
+			m, err := ch.Call(context.Background(), request)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			m.Release()
+		}
+	})
 }

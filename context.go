@@ -29,8 +29,10 @@ type Context struct {
 	msgs    sync.Pool // *Msg
 	outs    sync.Pool // *outgoing
 
-	inbox inbox
-	owned atomic.Bool // somebody does the work
+	inbox      inbox
+	handled    inbox       // what handlers that ran one after the other have left to be done
+	owned      atomic.Bool // somebody does the work
+	overlooked atomic.Bool // there may be a completion that the owner has not seen
 
 	attendance attendance
 	timer      *time.Timer
@@ -67,7 +69,7 @@ func Open(cfg Config) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), listeners: map[*Listener]struct{}{}, timerAt: never}
-	c.msgs.New = func() any { return newMsg(c) }
+	c.msgs.New = func() any { return new(Msg) }
 	c.outs.New = func() any { return newOutgoing() }
 	if c.device == nil {
 		if c.device, err = udp.Open(udp.Config{}); err != nil {

@@ -17,25 +17,36 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 		return
 	}
 	c.touch(ch)
-	m := c.msgs.Get().(*Msg)
-	*m = Msg{in: session.In{Ref: m}, channel: ch, taking: m.taking}
 	if !e.HasImm {
 		c.slots.put(t)
 		ch.fail(fmt.Errorf("%w: a SEND without immediate data", ErrPeer))
 		return
 	}
+	if err := ch.unpack(t, e); err != nil {
+		ch.fail(err)
+	}
+}
+
+// unpack takes the messages of a frame, which keep its slot as long as they need it.
+func (ch *Channel) unpack(t *slot, e *verbs.Completion) error {
+	c, users := ch.context, int32(0)
+	m := c.newMsg(ch)
 	used, err := ch.session.Arrived(c.now(), e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
-	if !used || m.in.Large() || err != nil {
-		c.slots.put(t)
-	} else {
-		m.slot = t
+	for used && err == nil {
+		if !m.in.Large() {
+			m.slot = t
+			users++
+		}
+		m = c.newMsg(ch)
+		used, err = ch.session.Next(&m.in)
 	}
 	if !used {
 		c.msgs.Put(m)
 	}
-	if err != nil {
-		ch.fail(err)
+	if t.users.Store(users); users == 0 {
+		c.slots.put(t)
 	}
+	return err
 }
 
 // hand hands a message to the application.
@@ -114,9 +125,6 @@ func (ch *Channel) served(m *Msg) {
 		ch.toHandler(next)
 	}
 }
-
-// handled is served, from any goroutine.
-func (ch *Channel) handled(m *Msg) { ch.context.exclusive(func() { ch.served(m) }) }
 
 // take notes that the application has a message.
 func (ch *Channel) take(m *Msg) {

@@ -7,10 +7,10 @@ func (c *Context) Poll() bool {
 	worked := c.device.Progress()
 	worked = worked || c.cq.Ready() || !c.inbox.empty()
 	c.run()
-	for m := c.nextRequest(); m != nil; m = c.nextRequest() {
-		c.dispatch(m, false)
+	for c.dispatchSome(false) {
 		worked = true
 	}
+	c.run()
 	return worked
 }
 

@@ -92,8 +92,8 @@ func (ch *Channel) disturb(f *filtering, m *Msg) {
 
 // duplicate copies a message. Only one of a call and its copy has a response.
 func (ch *Channel) duplicate(m *Msg) *Msg {
-	again := newMsg(ch.context)
-	again.channel, again.copied = ch, true
+	again := ch.context.newMsg(ch)
+	again.copied = true
 	again.in.Kind, again.in.Call, again.in.Length = m.in.Kind, m.in.Call, m.in.Length
 	again.in.Payload = bytes.Clone(m.Bytes())
 	again.replied.Store(true)

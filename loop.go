@@ -3,6 +3,7 @@ package braid
 import (
 	"context"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/braid-rdma/braid/verbs"
@@ -11,16 +12,29 @@ import (
 const never time.Duration = math.MaxInt64
 
 // run does all there is to do, unless another goroutine is at it, which then does this one's
-// part as well.
-func (c *Context) run() {
+// part as well. It returns false where another did the last of it.
+func (c *Context) run() (owner bool) {
 	for c.owned.CompareAndSwap(false, true) {
+		c.overlooked.Store(false)
 		c.work()
-		c.owned.Store(false)
-		if c.inbox.empty() {
-			return
+		if !c.disown() && c.handled.empty() {
+			return true
 		}
-		// A task came while its goroutine still saw an owner.
 	}
+	return false
+}
+
+// disown ends a turn. It returns whether somebody came with a task or a completion and still
+// saw an owner, who had looked already.
+func (c *Context) disown() bool {
+	c.owned.Store(false)
+	return c.overlooked.Load() || !c.inbox.empty()
+}
+
+// look is run for who was told of a completion, and will not be told again.
+func (c *Context) look() {
+	c.overlooked.Store(true)
+	c.run()
 }
 
 // submit asks the owner to do something.
@@ -48,8 +62,7 @@ func (c *Context) nextRequest() *Msg {
 		c.waiting.Add(-1)
 		m.channel.take(m)
 	}
-	c.owned.Store(false)
-	if !c.inbox.empty() {
+	if c.disown() {
 		c.run()
 	}
 	return m
@@ -59,12 +72,8 @@ func (c *Context) nextRequest() *Msg {
 // follows from it.
 func (c *Context) work() {
 	for {
-		busy := false
-		for t := c.inbox.take(); t != nil; {
-			next := t.next // the task may be used again at once
-			t.job.perform(c)
-			t, busy = next, true
-		}
+		busy := c.perform(c.inbox.take())
+		busy = c.perform(c.handled.take()) || busy
 		if c.cq.Ready() {
 			n, _ := c.cq.Poll(c.polled[:]) // an error ends the queue pairs, which tell
 			for i := range c.polled[:n] {
@@ -84,6 +93,17 @@ func (c *Context) work() {
 	if c.news {
 		c.tellNews()
 	}
+}
+
+// perform does tasks, if there are any.
+func (c *Context) perform(t *task) bool {
+	some := t != nil
+	for t != nil {
+		next := t.next // the task may be used again at once
+		t.job.perform(c)
+		t = next
+	}
+	return some
 }
 
 // pumpDirty lets the channels do what the last events allow.
@@ -166,7 +186,7 @@ type waiter interface {
 
 // pending says whether the owner has something to do.
 func (c *Context) pending() bool {
-	return c.cq.Ready() || !c.inbox.empty() || c.waiting.Load() > 0
+	return c.cq.Ready() || !c.inbox.empty() || !c.handled.empty() || c.waiting.Load() > 0
 }
 
 // lead polls the device, for all goroutines of the context, until w has arrived. Only the
@@ -174,13 +194,15 @@ func (c *Context) pending() bool {
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	defer c.attendance.leave(c.now)
 	for {
-		c.run()
-		if m := c.nextRequest(); m != nil {
-			c.dispatch(m, inline)
+		owner := c.run()
+		if c.dispatchSome(inline) {
 			continue
 		}
 		if w.arrived() {
 			return nil
+		}
+		if !owner {
+			runtime.Gosched() // the owner may need the processor
 		}
 		c.attendance.asleep.Store(true)
 		err := c.cq.WaitProgress(ctx, w)
@@ -191,15 +213,28 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	}
 }
 
+// dispatchSome has messages handled that wait for it, if there are any. Those whose handlers run here
+// respond when it returns, all at once.
+func (c *Context) dispatchSome(inline bool) bool {
+	for i := range maxDispatched {
+		m := c.nextRequest()
+		if m == nil {
+			return i > 0
+		}
+		c.dispatch(m, inline)
+	}
+	return true
+}
+
 // dispatch has a message handled: here, if this goroutine has nothing better to do and handlers
-// are quick, else in a goroutine of its own.
+// are quick, else in a goroutine of its own. Who calls it calls run afterwards.
 func (c *Context) dispatch(m *Msg, inline bool) {
 	if inline && c.attendance.enter(c.now()) {
-		m.handle()
+		c.handled.push(m.handle())
 		c.attendance.exit(c.engine)
 		return
 	}
-	c.background.Go(m.handle)
+	c.background.Go(m.handleAlone)
 }
 
 // dispatchAll is what the owner does where nobody leads: else a message that it finds would
@@ -209,7 +244,7 @@ func (c *Context) dispatchAll() bool {
 	for ok := some; ok; m, ok = c.requests.Pop() {
 		c.waiting.Add(-1)
 		m.channel.take(m)
-		c.background.Go(m.handle)
+		c.background.Go(m.handleAlone)
 	}
 	return some
 }
@@ -237,9 +272,8 @@ func (c *Context) standBy() {
 func (c *Context) standIn() {
 	w := &standIn{c}
 	for {
-		c.run()
-		if m := c.nextRequest(); m != nil {
-			c.dispatch(m, false)
+		c.look()
+		if c.dispatchSome(false) {
 			continue
 		}
 		if !c.attendance.stuck(c.now()) {

@@ -28,16 +28,20 @@ type Msg struct {
 	replied  atomic.Bool
 	ctx      callContext // of a call
 
-	taking taking
+	taking  taking
+	handled handled
 	// Messages that are being handled, of a channel.
 	previous, next *Msg
 }
 
-func newMsg(*Context) *Msg {
-	m := &Msg{}
-	m.in.Ref = m
+// newMsg returns a message of a channel, to be filled.
+func (c *Context) newMsg(ch *Channel) *Msg {
+	m := c.msgs.Get().(*Msg)
+	*m = Msg{in: session.In{Ref: m}, channel: ch}
 	m.taking.message = m
 	m.taking.task.job = &m.taking
+	m.handled.message = m
+	m.handled.task.job = &m.handled
 	return m
 }
 
@@ -105,7 +109,7 @@ func (m *Msg) Release() {
 	}
 	c := m.channel.context
 	if m.slot != nil {
-		c.slots.put(m.slot)
+		c.slots.drop(m.slot)
 	}
 	if m.buffer != nil {
 		c.buffers.put(m.buffer)
@@ -121,13 +125,26 @@ type taking struct {
 
 func (t *taking) perform(*Context) { t.message.channel.take(t.message) }
 
-// handle runs the handler.
-func (m *Msg) handle() {
+// handled tells the owner that a handler is done with a message to which there is no response.
+type handled struct {
+	task
+	message *Msg
+}
+
+func (s *handled) perform(*Context) { s.message.channel.served(s.message) }
+
+// handleAlone runs the handler in a goroutine of its own.
+func (m *Msg) handleAlone() {
+	c := m.channel.context
+	c.submit(m.handle())
+}
+
+// handle runs the handler and returns what is then to be done.
+func (m *Msg) handle() *task {
 	response, err := m.channel.handler(&m.ctx, m)
 	if m.claim() != nil {
 		m.Release()
-		m.channel.handled(m)
-		return
+		return &m.handled.task
 	}
 	kind := session.Response
 	if err != nil {
@@ -140,12 +157,11 @@ func (m *Msg) handle() {
 	}
 	if err != nil { // the channel has ended, or there is no memory, not even for that
 		m.Release()
-		m.channel.handled(m)
 		m.channel.end(err)
-		return
+		return &m.handled.task
 	}
 	o.Call, o.until, o.request = m.in.Call, untilNothing, m
-	m.channel.context.submit(&o.task)
+	return &o.task
 }
 
 // callContext is the context of a handler: that of Serve, which ends also when the caller gives

@@ -80,6 +80,9 @@ func (ch *Channel) postFrame(f *session.Frame) error {
 		wr.Inline, wr.Flags = f.Header, ch.sends.next(false)
 		return ch.qp.PostSend(&wr)
 	}
+	if len(f.More) > 0 {
+		return ch.postBundle(&wr, f)
+	}
 	o := f.Message.Ref.(*outgoing)
 	if o.Large {
 		wr.Inline = f.Header
@@ -97,6 +100,38 @@ func (ch *Channel) postFrame(f *session.Frame) error {
 	}
 	o.posted(wr.ID&workKind == workOperation)
 	return nil
+}
+
+// postBundle sends several small messages in one frame, from a slot of its own.
+func (ch *Channel) postBundle(wr *verbs.SendWR, f *session.Frame) error {
+	c := ch.context
+	t, err := c.slots.take()
+	if err != nil {
+		return err
+	}
+	b := appendMessage(t.bytes()[:0], f.Message)
+	for _, m := range f.More {
+		b = appendMessage(b, m)
+	}
+	ch.sges[0] = t.mr.SGE(t.offset, len(b))
+	t.owner, wr.SGEs = ch, ch.sges[:]
+	wr.ID, wr.Flags = workOperation|uint64(c.operations.add(t)), ch.sends.next(true)
+	if err := ch.qp.PostSend(wr); err != nil {
+		c.operations.take(uint32(wr.ID))
+		c.slots.put(t)
+		return err
+	}
+	f.Message.Ref.(*outgoing).posted(false)
+	for _, m := range f.More {
+		m.Ref.(*outgoing).posted(false)
+	}
+	return nil
+}
+
+// appendMessage adds a message to a bundle.
+func appendMessage(b []byte, m *session.Out) []byte {
+	b = session.AppendEntry(b, m)
+	return append(b, m.Ref.(*outgoing).slot.bytes()[session.MaxHeader:session.MaxHeader+m.Length]...)
 }
 
 // putFrame says where a small message is sent from: by value if it is short, else its slot, which is then

@@ -12,7 +12,8 @@ type slot struct {
 	number uint32
 	mr     *verbs.MR
 	offset int
-	owner  *Channel      // while a receive of it is posted
+	owner  *Channel      // while a receive of it is posted, or a bundle is sent from it
+	users  atomic.Int32  // messages in it
 	next   atomic.Uint32 // the next free one, plus one
 }
 
@@ -70,6 +71,13 @@ func (s *slots) put(t *slot) {
 	}
 }
 
+// drop is called by each user of a slot that has messages; the last one makes it free.
+func (s *slots) drop(t *slot) {
+	if t.users.Add(-1) == 0 {
+		s.put(t)
+	}
+}
+
 // changed is the count of the next state of the free list.
 func changed(head uint64) uint64 { return (head>>32 + 1) << 32 }
 
@@ -94,6 +102,14 @@ func (s *slots) enlarge() error {
 		s.put(t)
 	}
 	return nil
+}
+
+// completed handles the completion of a bundle that was sent from the slot.
+func (t *slot) completed(c *Context, e *verbs.Completion) {
+	ch := t.owner
+	t.owner = nil
+	c.slots.put(t)
+	ch.frameSent(e)
 }
 
 // bytes is the memory of the slot, from its start.

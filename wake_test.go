@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -41,6 +42,20 @@ func TestCompletionWakesLeader(t *testing.T) {
 		case <-time.After(5 * time.Second):
 			t.Fatal("the completion is handled by nobody")
 		}
+	}
+}
+
+// Who stands in is told of a completion once. If it comes at the end of another's turn, there is
+// another turn.
+func TestCompletionAtTheEndOfATurn(t *testing.T) {
+	c := open(t, Config{})
+	for !c.owned.CompareAndSwap(false, true) {
+		runtime.Gosched()
+	}
+	c.overlooked.Store(false) // the turn
+	c.standIn()
+	if !c.disown() {
+		t.Error("the turn was the last one")
 	}
 }
 

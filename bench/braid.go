@@ -58,6 +58,15 @@ func (b braidCommand) perf(op, kind string, further ...string) measurement {
 	}
 }
 
+// pingPong measures the round trip of SENDs, of whose half `braid perf send lat` tells.
+func (b braidCommand) pingPong(further ...string) measurement {
+	half := b.perf("send", "lat", further...)
+	return func(ctx context.Context, duration time.Duration) (sample, error) {
+		s, err := half(ctx, duration)
+		return sample{P50Micros: 2 * s.P50Micros, P99Micros: 2 * s.P99Micros}, err
+	}
+}
+
 // perfResult is the part of braid's perf object that is used here.
 type perfResult struct {
 	Schema      json.RawMessage `json:"schema"`

@@ -44,6 +44,14 @@ var (
 		name: "half round trip, p50", unit: "µs", lowerIsBetter: true,
 		value: func(s sample) float64 { return s.P50Micros },
 	}
+	roundTrip = metric{
+		name: "round trip, p50", unit: "µs", lowerIsBetter: true,
+		value: func(s sample) float64 { return s.P50Micros },
+	}
+	tail = metric{
+		name: "round trip, p99", unit: "µs", lowerIsBetter: true,
+		value: func(s sample) float64 { return s.P99Micros },
+	}
 	rate = metric{name: "operations", unit: "M/s", value: func(s sample) float64 { return s.RateMops }}
 )
 
@@ -88,6 +96,7 @@ type contestant struct {
 	metric *metric     // what is measured, where it differs from the group's
 	also   []aspect    // further figures of the same samples, each a row
 	beside []published // what others have measured
+	paper  *claim      // of a paper, beside the ratio
 }
 
 // An aspect is another figure of a sample that something is promised of.
@@ -179,6 +188,7 @@ func (g group) conclude(rows []row) (all []row) {
 	for i := range g.contestants {
 		c := &g.contestants[i]
 		rows[i].compare(g.metricOf(c), &rows[c.reference], c.target)
+		rows[i].Claim = c.paper
 		all = append(all, rows[i])
 		for _, a := range c.also {
 			all = append(all, g.aspectRow(&rows[i], a))

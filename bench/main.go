@@ -1,6 +1,7 @@
 // Command bench measures braid beside its peers on this machine. Over sockets
 // they are iperf3 (one TCP stream), quic-go (one stream) and a plain UDP
-// ping-pong, each between two processes on loopback. The simulator stands beside
+// ping-pong, each between two processes on loopback. Channels stand beside the
+// queue pairs under them, gRPC-Go, UCX and net/http over TCP; the simulator beside
 // a bare heap, and beside what others have published of theirs.
 //
 // # The flow
@@ -15,7 +16,7 @@
 //
 // Usage, from the directory of this module:
 //
-//	go run . [-sockets] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
+//	go run . [-sockets] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
 //
 // It is a module of its own so that the peers are no dependency of braid.
 package main
@@ -43,10 +44,12 @@ type options struct {
 	json     bool
 	markdown bool
 	strict   bool
-	sockets  bool   // measure the connections
-	sim      bool   // measure the simulator
-	repo     string // where braid's source is
-	braid    string // a binary to use instead of building one
+	// The parts that are measured; none means all.
+	sockets    bool
+	middleware bool
+	sim        bool
+	repo       string // where braid's source is
+	braid      string // a binary to use instead of building one
 }
 
 func main() {
@@ -77,13 +80,19 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	var groups []group
-	if opts.sockets {
+	if opts.sockets || opts.middleware {
 		braidBinary, remove, err := findBraid(ctx, opts)
 		if err != nil {
 			return err
 		}
 		defer remove()
-		groups = suite(braidBinary, time.Duration(opts.seconds)*time.Second)
+		duration := time.Duration(opts.seconds) * time.Second
+		if opts.sockets {
+			groups = suite(braidBinary, duration)
+		}
+		if opts.middleware {
+			groups = append(groups, middlewareSuite(braidBinary, duration)...)
+		}
 	}
 	if opts.sim {
 		groups = append(groups, simSuite()...)
@@ -108,7 +117,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags.SetOutput(usage)
 	flags.IntVar(&opts.rounds, "rounds", 5, "rounds; the best of each contestant counts")
 	flags.IntVar(&opts.seconds, "seconds", 3, "seconds that each measurement over sockets lasts")
-	flags.BoolVar(&opts.sockets, "sockets", false, "measure braid over sockets; without -sockets and -sim, both parts")
+	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without -sockets, -middleware and -sim, all parts")
+	flags.BoolVar(&opts.middleware, "middleware", false, "measure channels, calls and streams")
 	flags.BoolVar(&opts.sim, "sim", false, "measure the simulator")
 	flags.BoolVar(&opts.json, "json", false, "print one JSON object")
 	flags.BoolVar(&opts.markdown, "markdown", false, "print a Markdown table")
@@ -128,8 +138,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	case opts.json && opts.markdown:
 		return opts, errors.New("-json and -markdown exclude each other")
 	}
-	if !opts.sockets && !opts.sim {
-		opts.sockets, opts.sim = true, true
+	if !opts.sockets && !opts.middleware && !opts.sim {
+		opts.sockets, opts.middleware, opts.sim = true, true, true
 	}
 	return opts, nil
 }

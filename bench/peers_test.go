@@ -22,6 +22,14 @@ func TestPeersMeasureSomething(t *testing.T) {
 		{"iperf3", goodput, measureIperf},
 		{"quic", goodput, measureQUIC},
 		{"udp", latency, measureUDP},
+		{"one call", roundTrip, betweenTwo("call")},
+		{"calls", rate, betweenTwo("calls")},
+		{"one call of gRPC", roundTrip, betweenTwo("grpc")},
+		{"calls of gRPC", rate, betweenTwo("grpcs")},
+		{"messages", goodput, betweenTwo("messages")},
+		{"net/http over TCP", goodput, betweenTwo("web")},
+		{"net/http over braid", goodput, betweenTwo("web-braid")},
+		{"ucx", goodput, measureUCX("tag_bw", largeBytes, ucxMebibytes)},
 	}
 	for _, peer := range peers {
 		t.Run(peer.name, func(t *testing.T) {
@@ -32,7 +40,7 @@ func TestPeersMeasureSomething(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !(peer.metric.value(s) > 0) || s.P99Micros < s.P50Micros {
+			if !(peer.metric.value(s) > 0) || s.P99Micros > 0 && s.P99Micros < s.P50Micros {
 				t.Errorf("measured %+v", s)
 			}
 		})
@@ -65,6 +73,37 @@ func TestParseIperf(t *testing.T) {
 	}
 	if _, err := parseIperf([]byte(`{"error":"unable to connect"}`)); err == nil {
 		t.Error("an error of iperf3 was taken for a result")
+	}
+}
+
+func TestParseUCX(t *testing.T) {
+	const heads = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+	s, err := parseUCX(heads + "1000,5.5,6,7,400,125,554,175\n")
+	if want := (sample{P50Micros: 11, GoodputGbps: 1.048576}); err != nil || s != want {
+		t.Errorf("parsed %+v, %v; want %+v", s, err, want)
+	}
+	for _, bad := range []string{"", heads, "1000,5.5\n", heads + "1000,x,6,7,400,125,554,175\n"} {
+		if _, err := parseUCX(bad); err == nil {
+			t.Errorf("%q is a result", bad)
+		}
+	}
+}
+
+func TestClaimsStandBesideRatios(t *testing.T) {
+	ratio := 1.5
+	r := report{Rows: []row{
+		{Part: partMiddleware, Name: "call", Ratio: &ratio, Claim: &claim{What: "ping-pong", Ratio: 1.2, Differs: "no NIC"}},
+		{Part: partMiddleware, Name: "other"},
+		{Part: partMiddleware, Name: "failed", Claim: &claim{What: "cache", Ratio: 0.62}},
+	}}
+	var out strings.Builder
+	if err := r.writeParts(&out, writeMarkdown); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| ping-pong | 1.20 | 1.50 | 1.25 | no NIC |", "| cache | 0.62 | not measured |  |  |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no line %q in\n%s", want, out.String())
+		}
 	}
 }
 

@@ -24,9 +24,57 @@ const readyPrefix = "ready "
 // roleLimit ends a role that nobody ended, far beyond any measurement.
 const roleLimit = 3 * time.Minute
 
+// A role is given a server's address where it is a client, and prints a sample.
+type role func(ctx context.Context, address string, duration time.Duration, out io.Writer) error
+
+// server is the role of one who prints its address and serves.
+func server(serve func(ctx context.Context, out io.Writer) error) role {
+	return func(ctx context.Context, _ string, _ time.Duration, out io.Writer) error { return serve(ctx, out) }
+}
+
+// calling is the role of a client with a number of calls in flight.
+func calling(call func(ctx context.Context, address string, inFlight int, duration time.Duration, out io.Writer) error, inFlight int) role {
+	return func(ctx context.Context, address string, duration time.Duration, out io.Writer) error {
+		return call(ctx, address, inFlight, duration, out)
+	}
+}
+
+var roles = map[string]role{
+	"quic-server": server(serveQUIC),
+	"quic-client": func(ctx context.Context, address string, duration time.Duration, _ io.Writer) error {
+		return sendQUIC(ctx, address, duration)
+	},
+	"udp-server": server(func(_ context.Context, out io.Writer) error { return serveUDP(out) }),
+	"udp-client": func(_ context.Context, address string, duration time.Duration, out io.Writer) error {
+		return pingUDP(address, duration, out)
+	},
+	"call-server":      server(serveCalls),
+	"call-client":      calling(callBraid, 1),
+	"calls-server":     server(serveCalls),
+	"calls-client":     calling(callBraid, manyCalls),
+	"beside-server":    server(serveCalls),
+	"beside-client":    callBeside(1),
+	"besides-server":   server(serveCalls),
+	"besides-client":   callBeside(2),
+	"grpc-server":      server(serveGRPC),
+	"grpc-client":      calling(callGRPC, 1),
+	"grpcs-server":     server(serveGRPC),
+	"grpcs-client":     calling(callGRPC, manyCalls),
+	"messages-server":  server(receiveMessages),
+	"messages-client":  sendMessages,
+	"web-server":       server(serveWebTCP),
+	"web-client":       getWebTCP,
+	"web-braid-server": server(serveWebBraid),
+	"web-braid-client": getWebBraid,
+	roleSimulate:       func(_ context.Context, _ string, _ time.Duration, out io.Writer) error { return playSimulation(out) },
+	roleHeap: func(_ context.Context, _ string, duration time.Duration, out io.Writer) error {
+		return json.NewEncoder(out).Encode(measureHeap(duration))
+	},
+}
+
 // playRole is the whole life of a process that has a role. It ends when the
 // role is played, or when standard input closes because the parent is gone.
-func playRole(role string, stdin io.Reader, stdout io.Writer) error {
+func playRole(name string, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), roleLimit)
 	defer cancel()
 	go func() {
@@ -39,21 +87,10 @@ func playRole(role string, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", durationVariable, err)
 	}
-	switch role {
-	case "quic-server":
-		return serveQUIC(ctx, stdout)
-	case "quic-client":
-		return sendQUIC(ctx, address, duration)
-	case "udp-server":
-		return serveUDP(stdout)
-	case "udp-client":
-		return pingUDP(address, duration, stdout)
-	case roleSimulate:
-		return playSimulation(stdout)
-	case roleHeap:
-		return json.NewEncoder(stdout).Encode(measureHeap(duration))
+	if play := roles[name]; play != nil {
+		return play(ctx, address, duration, stdout)
 	}
-	return fmt.Errorf("unknown role %q", role)
+	return fmt.Errorf("unknown role %q", name)
 }
 
 // playPair starts this program as a server and then as a client that is told
@@ -63,9 +100,9 @@ func playPair(ctx context.Context, peer string, duration time.Duration) (server,
 	if err != nil {
 		return nil, nil, err
 	}
-	start := func(role, address string) (*child, error) {
+	start := func(side, address string) (*child, error) {
 		return startChild(ctx, []string{
-			roleVariable + "=" + peer + "-" + role,
+			roleVariable + "=" + peer + "-" + side,
 			addressVariable + "=" + address,
 			durationVariable + "=" + duration.String(),
 			// The advice of quic-go about buffer sizes is not a failure.
@@ -85,6 +122,23 @@ func playPair(ctx context.Context, peer string, duration time.Duration) (server,
 		return nil, nil, err
 	}
 	return server, client, nil
+}
+
+// betweenTwo measures by the sample that the client of a pair of roles prints.
+func betweenTwo(peer string) measurement {
+	return func(ctx context.Context, duration time.Duration) (sample, error) {
+		server, client, err := playPair(ctx, peer, duration)
+		if err != nil {
+			return sample{}, err
+		}
+		defer server.kill()
+		defer client.kill()
+		output, err := client.finish()
+		if err != nil {
+			return sample{}, err
+		}
+		return parseRole(output)
+	}
 }
 
 // parseRole reads the sample that a role printed as JSON.

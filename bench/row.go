@@ -23,6 +23,7 @@ type row struct {
 	SameResults *bool `json:"same_results,omitempty"`
 	// Published is where a figure comes from that was not measured in this run.
 	Published string `json:"published,omitempty"`
+	Claim     *claim `json:"claim,omitempty"`
 
 	// Target is a bound for Ratio or for Best; whether it is an upper or a
 	// lower bound follows from AtMost. Met is absent when there is a target

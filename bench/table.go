@@ -7,13 +7,14 @@ import (
 	"text/tabwriter"
 )
 
-// A part is a half of the benchmark. Each has a table of its own, since what is
+// A part is a third of the benchmark. Each has a table of its own, since what is
 // worth saying of a simulation is not what is worth saying of a connection.
 type part string
 
 const (
-	partSockets   part = "sockets"
-	partSimulator part = "simulator"
+	partSockets    part = "sockets"
+	partMiddleware part = "middleware"
+	partSimulator  part = "simulator"
 )
 
 // columns are the headings of a part's table.
@@ -21,7 +22,7 @@ func (p part) columns() []string {
 	if p == partSimulator {
 		return []string{"what", "measured", "best", "ratio", "to", "target", "met", "memory", "flows"}
 	}
-	return []string{"what", "measured", "best", "p99", "ratio", "target", "met"}
+	return []string{"what", "measured", "best", "p99", "ratio", "to", "target", "met"}
 }
 
 // cells are what stands under the columns.
@@ -44,7 +45,7 @@ func (r *report) caption(p part) string {
 // writeParts writes the table of each part that was measured, by the given form.
 func (r *report) writeParts(w io.Writer, form func(io.Writer, [][]string) error) error {
 	separator := ""
-	for _, p := range []part{partSockets, partSimulator} {
+	for _, p := range []part{partSockets, partMiddleware, partSimulator} {
 		lines := [][]string{p.columns()}
 		for i := range r.Rows {
 			if r.Rows[i].Part == p {
@@ -62,6 +63,12 @@ func (r *report) writeParts(w io.Writer, form func(io.Writer, [][]string) error)
 		}
 		if _, err := fmt.Fprintf(w, "\n%s\n", r.caption(p)); err != nil {
 			return err
+		}
+		if claims := r.claimLines(); p == partMiddleware && len(claims) > 1 {
+			fmt.Fprintln(w)
+			if err := form(w, claims); err != nil {
+				return err
+			}
 		}
 		separator = "\n"
 	}
@@ -92,10 +99,10 @@ func writeMarkdown(w io.Writer, lines [][]string) error {
 
 func (r *row) cells() []string {
 	p99 := ""
-	if len(r.Samples) > 0 && r.Metric == latency.name {
+	if r.P99 > 0 && (r.Metric == latency.name || r.Metric == roundTrip.name) {
 		p99 = fmt.Sprintf("%.2f %s", r.P99, r.Unit)
 	}
-	return []string{r.Name, r.Metric, r.bestText(), p99, r.ratioText(), r.targetText(), r.metText()}
+	return []string{r.Name, r.Metric, r.bestText(), p99, r.ratioText(), r.Reference, r.targetText(), r.metText()}
 }
 
 func (r *row) bestText() string {
@@ -126,7 +133,7 @@ func (r *row) targetText() string {
 	if r.TargetIsRatio {
 		unit = ""
 	}
-	return fmt.Sprintf("%s %.1f%s", sign, *r.Target, unit)
+	return fmt.Sprintf("%s %.3g%s", sign, *r.Target, unit)
 }
 
 func (r *row) metText() string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,19 +30,7 @@ const (
 
 // measureUDP measures a plain ping-pong between two processes: what a program
 // pays that does nothing but cross the kernel.
-func measureUDP(ctx context.Context, duration time.Duration) (sample, error) {
-	server, client, err := playPair(ctx, "udp", duration)
-	if err != nil {
-		return sample{}, err
-	}
-	defer server.kill()
-	defer client.kill()
-	output, err := client.finish()
-	if err != nil {
-		return sample{}, err
-	}
-	return parseRole(output)
-}
+var measureUDP = betweenTwo("udp")
 
 // serveUDP echoes every datagram of the first peer that sends one, until the
 // process is killed.

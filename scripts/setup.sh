@@ -11,6 +11,7 @@ kernel_tests="the tests against the Linux kernel's RoCE driver"
 # program or file:packages:what is skipped without it
 wanted=(
   "iperf3:iperf3:the TCP reference of make bench"
+  "ucx_perftest:ucx-utils:the UCX rows of make bench"
   "tshark:tshark:the test that Wireshark decodes our packets"
   "cc:gcc libc6-dev:the tests under the race detector"
   "qemu-system-x86_64:qemu-system-x86:$kernel_tests"

@@ -238,6 +238,12 @@ func (m *MP) handleData(now Time, p *Packet) Verdict {
 	a := m.recv.arrive(id, p)
 	switch a.fate {
 	case arrivalTaken:
+		if id == responses {
+			// The peer is at work on what we asked for, and what it cannot take before
+			// that is done needs patience: a response is as good as an acknowledgement, which
+			// in RC it is.
+			m.out[requests].since = now
+		}
 		m.ack.owe(id, a.at, p, m.opt.BatchAcks)
 		for d := m.recv.accept(id, a.at, p); d.what != deliveredNothing; d = m.recv.advance(id) {
 			if !m.delivered(now, &d) {

@@ -48,8 +48,8 @@ type outStream struct {
 	ooh      seq // snd_ooh: the highest packet acknowledged (§3.3.2)
 	doubtful seq // snd_nxt at a timeout that no acknowledgement has explained; 0: none
 	lastSent Time
-	since    Time   // snd_una last moved, or there was nothing outstanding
-	retries  uint16 // timeouts since then
+	since    Time   // snd_una last moved, a response came, or there was nothing outstanding
+	retries  uint16 // timeouts since snd_una last moved
 	early    uint8  // early retransmissions since the last news
 	earlyDue bool   // the tail is overdue
 	// messages have begun and are not wholly acknowledged, in order.

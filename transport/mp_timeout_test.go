@@ -181,3 +181,33 @@ func TestMPReceiverSaysNotReady(t *testing.T) {
 	q.wantReplies("ready", "ack 0 head 1")
 	q.wantDone("received", 1)
 }
+
+// While responses come the peer is at work, perhaps on a READ that what waits for its
+// acknowledgement must not overtake: it is given up when they have stopped for as long.
+func TestMPResponsesArePatience(t *testing.T) {
+	q := quiet(t, func(_ *MPOptions, a *Attr) { a.RetryCount, a.Timeout = 1, 14 })
+	id := q.read(0, 16*mpMTU)
+	q.write(1)
+	q.forget()
+	q.ack(0)
+	patience := 2 * q.mp.attr.ackTimeout()
+	pieces := q.peerReadResponse(0, 0, pattern(1, 16*mpMTU))
+	for i := range pieces[:15] {
+		q.advance(patience - Millisecond)
+		q.forget()
+		if q.arrive(pieces[i]); q.mp.State() != RTS {
+			t.Fatalf("given up after %d responses, with %+v", i, q.completions())
+		}
+	}
+	stopped := q.now
+	for q.mp.State() == RTS && q.now < stopped+10*patience {
+		q.advanceToTimer()
+		q.forget()
+	}
+	if took := q.now - stopped; took != patience {
+		t.Errorf("given up %v after the last response, want %v", took, patience)
+	}
+	if got := q.completions(); len(got) != 2 || got[0].WRID != id || got[0].Status != RetryExcErr {
+		t.Errorf("%+v", got)
+	}
+}

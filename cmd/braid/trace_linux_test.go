@@ -95,7 +95,7 @@ func TestSimTrace(t *testing.T) {
 	for i, name := range []string{"a", "b"} {
 		path := filepath.Join(dir, name)
 		code, _, stderr := braid(t, "sim", "run", "quickstart", "--set", "transports={mp: {kind: rc}}", "--cc", "dcqcn", "--trace", path)
-		if code != exitOK || stderr != "" {
+		if code != exitOK { // on stderr is the progress, if it takes long
 			t.Fatal(stderr)
 		}
 		data, err := os.ReadFile(path)

@@ -59,8 +59,13 @@ const (
 	MaxHeader = longHeader
 )
 
+// header is that of a message to send.
+func (m *Out) header() header {
+	return header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length)}
+}
+
 // append adds the header to a frame.
-func (h *header) append(b []byte) []byte {
+func (h header) append(b []byte) []byte {
 	flags, length := byte(0), uint16(shortHeader)
 	if h.large {
 		flags, length = flagLarge, longHeader

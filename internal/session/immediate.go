@@ -8,6 +8,7 @@ const (
 	frameHeaded                  // a header, then the payload if it is small
 	frameAck                     // nothing: the immediate data is the news
 	frameNop                     // the same, and asks for it from the peer
+	frameBundle                  // several small messages, see bundle.go
 	numFrameKinds
 )
 

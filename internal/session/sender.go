@@ -56,20 +56,32 @@ func (t *sender) add(m *Out) {
 // blocked says whether messages wait for the peer's window.
 func (t *sender) blocked() bool { return t.queue.Len() > 0 && t.windowed >= t.edge }
 
-// next takes the next message to send: a response, or another if the window is open and, if it is a call,
-// there is a receive for its response.
-func (t *sender) next(mayCall bool) (*Out, bool) {
-	if m, ok := t.responses.Pop(); ok {
-		t.unacked.Push(m)
-		return m, true
+// peek returns the next message to send, or nil: a response, or another if the window is open and, if
+// it is a call, there is a receive for its response.
+func (t *sender) peek(mayCall bool) *Out {
+	if t.responses.Len() > 0 {
+		return t.responses.At(0)
 	}
 	if t.queue.Len() == 0 || t.windowed >= t.edge || t.queue.At(0).Kind == Request && !mayCall {
-		return nil, false
+		return nil
 	}
-	m, _ := t.queue.Pop()
-	t.windowed++
+	return t.queue.At(0)
+}
+
+// next takes it.
+func (t *sender) next(mayCall bool) *Out {
+	m := t.peek(mayCall)
+	if m == nil {
+		return nil
+	}
+	if m.Kind.IsResponse() {
+		t.responses.Pop()
+	} else {
+		t.queue.Pop()
+		t.windowed++
+	}
 	t.unacked.Push(m)
-	return m, true
+	return m
 }
 
 // withdraw takes a message back that was not sent.

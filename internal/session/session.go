@@ -32,6 +32,9 @@ type Session struct {
 	count Counters
 
 	lastCall uint32
+	bundle   int    // the longest frame with several messages
+	more     []*Out // of the last such frame, for PollFrame
+	arriving []byte // the rest of one that has arrived
 	// What the peer was told by the last frame.
 	toldTaken, toldEdge uint64
 	toldEcho            uint8
@@ -148,7 +151,8 @@ func (s *Session) Posted(receives int) {
 }
 
 // Arrived takes a frame. It returns whether the frame begins or holds a message, which
-// is then m: otherwise the receive's buffer is free. An error is the peer's fault and ends the channel.
+// is then m: otherwise the receive's buffer is free. There may be others in it, see Next. An error is the
+// peer's fault and ends the channel.
 func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (bool, error) {
 	s.rx.posted--
 	i := immediate(imm)
@@ -168,6 +172,9 @@ func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (b
 		return true, s.receive(m)
 	case kind == frameHeaded:
 		return true, s.handleHeaded(frame, m)
+	case kind == frameBundle:
+		s.arriving = frame
+		return s.Next(m)
 	}
 	return false, fmt.Errorf("%w: a frame of kind %d", ErrPeer, i.kind())
 }
@@ -296,29 +303,46 @@ func (s *Session) PollRead() (*Out, bool) { return s.tx.read.Pop() }
 // PollAcked returns a message that the peer's application has received.
 func (s *Session) PollAcked() (*Out, bool) { return s.tx.done.Pop() }
 
-// Frame is a SEND to post: the header, then the payload of Message unless it is large.
+// Frame is a SEND to post: the header, then the payload of Message unless it is large. If there are
+// More it is a bundle instead: of Message and of each of them what AppendEntry adds, then the payload.
 type Frame struct {
 	Immediate uint32
 	Header    []byte
-	Message   *Out // nil: a control frame
+	Message   *Out   // nil: a control frame
+	More      []*Out // valid until the next call
+}
+
+// mayCall says whether a request may go: there is a receive for its response.
+func (s *Session) mayCall() bool { return s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe() }
+
+// take takes the next message to send, or nil.
+func (s *Session) take() *Out {
+	m := s.tx.next(s.mayCall())
+	if m == nil {
+		return nil
+	}
+	s.count.Sent++
+	if m.sent = true; m.Kind == Request {
+		s.rx.owed++
+	}
+	return m
 }
 
 // PollFrame returns the next frame; its header is appended to b. Messages go before control
 // frames, because they say the same.
 func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
-	if m, ok := s.tx.next(s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe()); ok {
-		s.count.Sent++
-		if m.sent = true; m.Kind == Request {
-			s.rx.owed++
-		}
+	if m := s.take(); m != nil {
+		more := s.collect(m)
 		s.watchWindow(now)
 		kind := frameBare
-		if m.Kind != Oneway || m.Large {
+		switch {
+		case len(more) > 0:
+			kind = frameBundle
+		case m.Kind != Oneway || m.Large:
 			kind = frameHeaded
-			h := header{kind: m.Kind, call: m.Call, large: m.Large, source: m.Source, length: uint32(m.Length)}
-			b = h.append(b)
+			b = m.header().append(b)
 		}
-		return Frame{Immediate: s.news(kind), Header: b, Message: m}, true
+		return Frame{Immediate: s.news(kind), Header: b, Message: m, More: more}, true
 	}
 	kind, ok := s.controlDue()
 	if !ok {

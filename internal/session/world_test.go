@@ -21,6 +21,7 @@ type world struct {
 	ends    [2]*end
 	flying  flights
 	ordinal int
+	bundle  int
 }
 
 // end is a session and the program that uses it.
@@ -80,6 +81,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		MinWindow: 1 + w.r.IntN(4), MaxWindow: 4 << w.r.IntN(5), MaxCalls: 1 << w.r.IntN(8), Fragment: 1024 + w.r.IntN(1<<16),
 		AckEvery: 1 + w.r.IntN(16),
 	}
+	if w.r.IntN(3) > 0 {
+		w.bundle = 1 + w.r.IntN(4096)
+	}
 	for i := range w.ends {
 		w.ends[i] = &end{
 			w: w, s: New(cfg), name: string(rune('A' + i)), toSend: w.r.IntN(200), buffers: w.r.IntN(8),
@@ -92,6 +96,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	for _, e := range w.ends {
 		e.s.Grant(e.peer.s.Granted())
+		e.s.Bundle(w.bundle)
 	}
 	return w
 }
@@ -239,13 +244,34 @@ func (e *end) pump() {
 	}
 }
 
+// encoded is a frame as it travels.
+func encoded(f Frame) []byte {
+	b := f.Header
+	if len(f.More) > 0 {
+		b = AppendEntry(b, f.Message)
+	}
+	b = appendPayload(b, f.Message)
+	for _, m := range f.More {
+		b = appendPayload(AppendEntry(b, m), m)
+	}
+	return b
+}
+
+// appendPayload adds the number of a small message, and as many bytes as it has.
+func appendPayload(b []byte, m *Out) []byte {
+	if m == nil || m.Large {
+		return b
+	}
+	b = binary.BigEndian.AppendUint64(b, m.Ref.(uint64))
+	return append(b, make([]byte, m.Length-8)...)
+}
+
 // launch sends a frame. It lands at the peer's queue pair whether or not the program there is
 // awake; but a receive must be posted.
 func (e *end) launch(f Frame) {
-	b := f.Header
-	if m := f.Message; m != nil && !m.Large {
-		b = append(b, make([]byte, m.Length)...)
-		binary.BigEndian.PutUint64(b[len(f.Header):], m.Ref.(uint64))
+	b := encoded(f)
+	if len(f.More) > 0 && len(b) > e.w.bundle {
+		e.w.t.Fatalf("%s: a bundle of %d bytes, the peer takes %d", e.name, len(b), e.w.bundle)
 	}
 	e.clear = max(e.clear, e.w.now+e.w.short())
 	e.w.at(e.clear, func() {
@@ -254,7 +280,11 @@ func (e *end) launch(f Frame) {
 			e.w.t.Fatalf("%s: a frame finds no receive (RNR)", p.name)
 		}
 		handle := func() {
-			if _, err := p.s.Arrived(e.w.now, f.Immediate, b, &In{}); err != nil {
+			some, err := p.s.Arrived(e.w.now, f.Immediate, b, &In{})
+			for some && err == nil {
+				some, err = p.s.Next(&In{})
+			}
+			if err != nil {
 				e.w.t.Fatalf("%s: %v", p.name, err)
 			}
 			p.pump()

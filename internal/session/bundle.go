@@ -1,0 +1,71 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A bundle is a frame of several small messages: what waits when a frame is made goes with it, so
+// that many short calls at a time cost few packets. Of each message there is
+//
+//	bytes   field
+//	0-1     length of what follows
+//	2-      header, then the payload
+const entryLength = 2
+
+// maxBundled is the longest payload in a bundle. A longer one has little to gain from company, and its
+// bytes would be copied once more.
+const maxBundled = 512
+
+// Bundle allows frames of up to some bytes to hold several messages: what the peer's receives have
+// room for.
+func (s *Session) Bundle(bytes int) { s.bundle = bytes }
+
+// bundles says whether a message may have company.
+func bundles(m *Out) bool { return !m.Large && m.Length <= maxBundled }
+
+// collect takes the messages that go in one frame with m.
+func (s *Session) collect(m *Out) []*Out {
+	clear(s.more)
+	s.more = s.more[:0]
+	for size := entrySize(m); bundles(m); {
+		next := s.tx.peek(s.mayCall())
+		if next == nil || !bundles(next) {
+			break
+		}
+		if size += entrySize(next); size > s.bundle {
+			break
+		}
+		s.more = append(s.more, s.take())
+	}
+	return s.more
+}
+
+func entrySize(m *Out) int { return entryLength + shortHeader + m.Length }
+
+// AppendEntry adds all but the payload of a message in a bundle.
+func AppendEntry(b []byte, m *Out) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(shortHeader+m.Length))
+	return m.header().append(b)
+}
+
+// Next returns the next message of the bundle that has arrived, if there is another.
+func (s *Session) Next(m *In) (bool, error) {
+	if len(s.arriving) == 0 {
+		return false, nil
+	}
+	b := s.arriving
+	s.arriving = nil
+	if len(b) < entryLength || len(b)-entryLength < int(binary.BigEndian.Uint16(b)) {
+		return false, fmt.Errorf("%w: a bundle that is cut", ErrPeer)
+	}
+	end := entryLength + int(binary.BigEndian.Uint16(b))
+	if err := s.handleHeaded(b[entryLength:end:end], m); err != nil {
+		return false, err
+	}
+	if m.remote {
+		return false, fmt.Errorf("%w: a large message in a bundle", ErrPeer)
+	}
+	s.arriving = b[end:]
+	return true, nil
+}
