@@ -350,7 +350,7 @@ func TestFault55CloseInFlight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDialer(t, Config{Linger: -1})
 			a, b := d.connect(t)
-			memory, err := b.Context().Alloc(8<<20, CanRead)
+			memory, err := b.Context().Alloc(2<<20, CanRead)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -363,7 +363,7 @@ func TestFault55CloseInFlight(t *testing.T) {
 					}
 				})
 				all.Go(func() {
-					for request := payload(3 << 20); ; {
+					for request := payload(600 << 10); ; {
 						m, err := a.Call(soon(t), request)
 						if err != nil {
 							return
@@ -372,11 +372,11 @@ func TestFault55CloseInFlight(t *testing.T) {
 					}
 				})
 				all.Go(func() {
-					for a.Send(soon(t), payload(2<<20)) == nil {
+					for a.Send(soon(t), payload(400<<10)) == nil {
 					}
 				})
 			}
-			eventually(t, "large messages have come", func() bool { return b.Stats().FetchedBytes > 8<<20 })
+			eventually(t, "large messages have come", func() bool { return b.Stats().FetchedBytes > 2<<20 })
 			shut(a, b)
 			<-a.Done()
 			<-b.Done()

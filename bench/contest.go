@@ -52,6 +52,10 @@ var (
 		name: "round trip, p99", unit: "µs", lowerIsBetter: true,
 		value: func(s sample) float64 { return s.P99Micros },
 	}
+	connection = metric{
+		name: "connection, p50", unit: "µs", lowerIsBetter: true,
+		value: func(s sample) float64 { return s.P50Micros },
+	}
 	rate = metric{name: "operations", unit: "M/s", value: func(s sample) float64 { return s.RateMops }}
 )
 
