@@ -221,6 +221,7 @@ func TestMoveOneWay(t *testing.T) {
 					cutAt = b.context
 				}
 				atA, atB := moves(a.context), moves(b.context)
+				udp.FaultsOf(cutAt.device).OutOnly(true)
 				cut(true, cutAt)
 				var wg sync.WaitGroup
 				wg.Go(func() { // only the server sends, so the client has no reason of its own

@@ -384,7 +384,7 @@ func (f *fallback) moveToTCP(why MoveReason) {
 		return // the queue pair has ended
 	}
 	if f.movedAt = time.Now(); why != MovedOnCommand {
-		f.probing.failed(f.movedAt)
+		f.probing.failed(f.movedAt, f.patience)
 	}
 	f.moved(CarrierTCP, why, nil)
 	f.tellOnTCP()
