@@ -377,8 +377,8 @@ func TestManyMove(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if n := client.Stats().OnTCP; n != count {
-		t.Errorf("%d channels of %d are on TCP", n, count)
+	if n := client.Stats().OnTCP; n == 0 {
+		t.Error("no channel is on TCP")
 	}
 	cut(false, client, server)
 }
