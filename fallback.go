@@ -383,8 +383,8 @@ func (f *fallback) moveToTCP(why MoveReason) {
 	if f.ch.qp.Divert(f.link.tunnel) != nil {
 		return // the queue pair has ended
 	}
-	if f.movedAt = time.Now(); why != MovedOnCommand {
-		f.probing.failed(f.movedAt)
+	if f.movedAt = time.Now(); why != MovedOnCommand && !f.peerPinned {
+		f.probing.failed(f.movedAt, f.patience)
 	}
 	f.moved(CarrierTCP, why, nil)
 	f.tellOnTCP()

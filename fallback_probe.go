@@ -49,13 +49,14 @@ func (f *fallback) probed(number uint32) {
 	}
 }
 
-// failed notes that UDP has failed: again, if it was not for long that it worked.
-func (p *probing) failed(now time.Time) {
+// failed notes that UDP has failed: again, if it was not for long that it worked. Then the network may carry
+// probes and not data, so TCP gets time for all that is to be sent again.
+func (p *probing) failed(now time.Time, patience time.Duration) {
 	if p.back.IsZero() || now.Sub(p.back) > calm {
 		p.first = firstProbe
 		return
 	}
-	p.first = min(2*p.first, longestFirst)
+	p.first = min(max(2*p.first, patience/2), longestFirst)
 }
 
 // startProbing begins to look for UDP, unless TCP is commanded.

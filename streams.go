@@ -48,7 +48,7 @@ const (
 	// maxOpening is how many connections a context opens at a time: when a network fails, all of its
 	// channels want one, perhaps to the same peer.
 	maxOpening = 32
-	// openPause is before the next attempt where the peer had no room for a stranger.
+	// openPause is before the next attempt where the peer was busy, or had no room for a stranger.
 	openPause = 30 * time.Millisecond
 	// acceptPause follows an error of accept, such as too many open files.
 	acceptPause = 50 * time.Millisecond
@@ -177,11 +177,12 @@ func (s *streams) forget(f *fallback) {
 }
 
 // open opens a connection to the peer of a channel. A peer that closes it without a word may have
-// had too many strangers.
+// had too many strangers; one that is busy opens a connection itself, which ends this attempt, or
+// does not know yet that an earlier one has ended.
 func (s *streams) open(ctx context.Context, f *fallback) (net.Conn, error) {
 	for {
 		conn, err := s.try(ctx, f)
-		if err == nil || !errors.Is(err, errNoReply) {
+		if err == nil || !errors.Is(err, errNoReply) && !errors.Is(err, errBusy) {
 			return conn, err
 		}
 		select {

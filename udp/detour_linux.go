@@ -2,6 +2,7 @@ package udp
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 
@@ -16,7 +17,7 @@ import (
 
 var _ verbs.Detour = (*engine)(nil)
 
-// probeZeros is the payload of a probe.
+// probeZeros is the payload of a probe, but for the number of its path in the first two bytes.
 var probeZeros [transport.MaxMPMTU]byte
 
 // silence is what the engine knows of a peer that does not respond.
@@ -144,14 +145,16 @@ func (e *engine) sendProbe(p *port, path int, number uint32) {
 		return // as any packet may be lost
 	}
 	attr := p.qp.Attr()
-	zeros := probeZeros[:attr.MTU]
+	zeros := probeZeros[:attr.MTU-2]
 	bth := wire.BTH{Opcode: wire.NetworkProbe, MigReq: true, PKey: wire.DefaultPKey, DestQP: attr.RemoteQPN, PSN: wire.PSN(number & wire.PSNMask)}
-	length := wire.BTHLen + len(zeros) + wire.ICRCLen
+	length := wire.BTHLen + attr.MTU + wire.ICRCLen
 	segment, _ := e.batch.begin(path, p.peer.dst, length)
 	head := e.batch.header(wire.BTHLen)
 	bth.Append(head[:0])
 	sum := e.prefix(p.peer, path, false, length, segment).Headers(head)
-	sum = e.addPayload(sum, zeros, false)
+	way := e.batch.header(2)
+	binary.BigEndian.PutUint16(way, uint16(path))
+	sum = e.addPayload(sum.Payload(way), zeros, false)
 	wire.AppendICRC(e.batch.header(wire.ICRCLen)[:0], sum.Sum())
 }
 

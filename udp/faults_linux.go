@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 
 	"github.com/braid-rdma/braid/transport"
@@ -13,6 +14,7 @@ import (
 type Faults struct {
 	engine     *engine
 	active     bool
+	outOnly    bool
 	loss       [transport.MaxPaths]float64
 	corruption [transport.MaxPaths]float64
 }
@@ -55,6 +57,13 @@ func (f *Faults) SetCorruption(path int, fraction float64) {
 	f.note()
 }
 
+// OutOnly restricts the loss to what leaves, as in a network that is broken in one direction.
+func (f *Faults) OutOnly(on bool) {
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	f.outOnly = on
+}
+
 // note finds out whether there is any fault at all.
 func (f *Faults) note() {
 	f.active = false
@@ -87,8 +96,16 @@ func (f *Faults) drops(path int) bool {
 // its path, and an acknowledgement comes back by the path that it echoes.
 func (f *Faults) dropsArrival(e *engine, p *transport.Packet) bool {
 	path, ok := p.VirtualPath()
-	if !ok {
+	if !ok || f.outOnly {
 		return false
 	}
 	return f.drops(int(path) % e.cfg.Paths)
+}
+
+// dropsProbe decides about a probe that arrived, as about the packets whose way it tries.
+func (f *Faults) dropsProbe(e *engine, p *port, payload []byte) bool {
+	if !f.active || f.outOnly || !p.mp || len(payload) < 2 {
+		return false
+	}
+	return f.drops(int(binary.BigEndian.Uint16(payload)) % e.cfg.Paths)
 }

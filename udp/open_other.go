@@ -22,5 +22,8 @@ func (*Faults) Cut(int) {}
 // Restore does nothing.
 func (*Faults) Restore(int) {}
 
+// OutOnly does nothing.
+func (*Faults) OutOnly(bool) {}
+
 // SetLoss does nothing.
 func (*Faults) SetLoss(int, float64) {}

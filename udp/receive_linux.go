@@ -95,7 +95,7 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 		return
 	}
 	if e.packet.Opcode == wire.NetworkProbe {
-		if p.watcher != nil {
+		if p.watcher != nil && !e.faults.dropsProbe(e, p, payload) {
 			p.watcher.Probed(uint32(e.packet.PSN))
 		}
 		return
