@@ -46,17 +46,23 @@ func (m *MP) endIfDue() bool {
 // endNow sends the refusal that ends the connection and enters the error state.
 func (m *MP) endNow() {
 	m.end.phase = phaseRefused
-	n := pendingNak{syndrome: m.end.why, at: m.end.at, refused: m.end.at, due: true}
-	if m.paths.policy != nil { // else we may not send yet, and one path is as good as another
-		n.path = uint16(m.paths.policy.Next())
-	}
-	m.ack.naks[requests] = n
+	m.ack.naks[requests] = m.refusal(m.end.why, m.end.at)
 	if m.end.why == wire.NakRemoteAccess {
 		m.raise(EventQPAccessErr, 0)
 	} else {
 		m.raise(EventQPReqErr, 0)
 	}
 	m.enterError(Success)
+}
+
+// refusal is a NAK that no packet has caused, and so no path: one that was lost takes another when
+// it is sent again.
+func (m *MP) refusal(y wire.Syndrome, at seq) pendingNak {
+	n := pendingNak{syndrome: y, at: at, refused: at, due: true}
+	if m.paths.policy != nil { // else we may not send yet, and one path is as good as another
+		n.path = uint16(m.paths.policy.Next())
+	}
+	return n
 }
 
 // refuseResponse ends the connection because the memory that a READ response
@@ -70,7 +76,7 @@ func (m *MP) endNow() {
 func (m *MP) refuseResponse(r *outMessage, again bool) {
 	if again {
 		m.resp.doubted, m.resp.held = true, true
-		m.ack.naks[requests] = pendingNak{syndrome: wire.NakRemoteAccess, at: r.request, refused: r.request, due: true}
+		m.ack.naks[requests] = m.refusal(wire.NakRemoteAccess, r.request)
 		return
 	}
 	m.end.refuse(wire.NakRemoteAccess, r.request)

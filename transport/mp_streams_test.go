@@ -278,3 +278,24 @@ func TestMPRestartForgetsReleases(t *testing.T) {
 		}
 	}
 }
+
+// A refusal that is lost goes by another path when it is repeated: the first may be dead.
+func TestMPRefusalTakesAnotherPath(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
+	q.forget()
+	delete(q.mem.regions, q.exposed.RKey)
+	paths := map[Path]bool{}
+	for q.mp.State() == RTS {
+		q.advanceToTimer()
+		for _, p := range q.unwanted {
+			if p.Opcode == ackOpcode && p.AETH.Syndrome == wire.NakRemoteAccess {
+				paths[p.Path] = true
+			}
+		}
+		q.forget()
+	}
+	if len(paths) < 2 {
+		t.Errorf("all refusals went by %v", paths)
+	}
+}
