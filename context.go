@@ -24,8 +24,7 @@ type Context struct {
 	manager *cm.Manager
 	pd      *verbs.PD
 	cq      *verbs.CQ
-	slots   *slots
-	buffers *buffers
+	memory  *memoryCache
 	msgs    sync.Pool // *Msg
 	outs    sync.Pool // *outgoing
 
@@ -62,6 +61,9 @@ func Open(cfg Config) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.DebugMemory, err = debugMemory(cfg.DebugMemory); err != nil {
+		return nil, err
+	}
 	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), listeners: map[*Listener]struct{}{}, timerAt: never}
 	c.msgs.New = func() any { return newMsg(c) }
 	c.outs.New = func() any { return newOutgoing() }
@@ -88,8 +90,7 @@ func (c *Context) prepare() (err error) {
 	if c.pd, err = c.device.CreatePD(); err != nil {
 		return err
 	}
-	c.slots = newSlots(c.pd, c.cfg.frameSize())
-	c.buffers = newBuffers(c.pd)
+	c.memory = newMemoryCache(c.pd, &c.cfg, c.now, c.background.Go)
 	c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations())
 	return err
 }
@@ -101,6 +102,9 @@ func (c *Context) release() {
 	}
 	if c.cq != nil {
 		c.cq.Close()
+	}
+	if c.memory != nil {
+		c.memory.close()
 	}
 	if c.pd != nil {
 		c.pd.Close()

@@ -8,11 +8,11 @@ import (
 )
 
 // received handles the completion of a receive.
-func (ch *Channel) received(t *slot, e *verbs.Completion) {
+func (ch *Channel) received(t *block, e *verbs.Completion) {
 	c := ch.context
 	t.owner = nil
 	if e.Status != 0 || ch.ended.Load() != nil {
-		c.slots.put(t)
+		c.memory.put(t)
 		ch.queuePairFailed()
 		return
 	}
@@ -20,15 +20,16 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 	m := c.msgs.Get().(*Msg)
 	*m = Msg{in: session.In{Ref: m}, channel: ch, taking: m.taking}
 	if !e.HasImm {
-		c.slots.put(t)
+		c.memory.put(t)
 		ch.fail(fmt.Errorf("%w: a SEND without immediate data", ErrPeer))
 		return
 	}
-	used, err := ch.session.Arrived(c.now(), e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
+	used, err := ch.session.Arrived(c.now(), e.Imm, t.bytes(int(e.Bytes)), &m.in)
 	if !used || m.in.Large() || err != nil {
-		c.slots.put(t)
+		c.memory.put(t)
 	} else {
-		m.slot = t
+		m.block = t
+		c.memory.seal(t, int(e.Bytes)-m.in.Length, int(e.Bytes))
 	}
 	if !used {
 		c.msgs.Put(m)

@@ -21,10 +21,10 @@ type Handler func(ctx context.Context, m *Msg) ([]byte, error)
 type Msg struct {
 	in       session.In
 	channel  *Channel
-	slot     *slot
-	buffer   *buffer
+	block    *block
 	released atomic.Bool
-	copied   bool // by a filter: the protocol does not know it
+	freed    *release // in debug mode
+	copied   bool     // by a filter: the protocol does not know it
 	replied  atomic.Bool
 	ctx      callContext // of a call
 
@@ -98,19 +98,24 @@ func (m *Msg) respond(ctx context.Context, kind session.Kind, payload []byte) er
 }
 
 // Release gives the memory of the message back. Forgotten messages keep theirs until the
-// context is closed.
+// context is closed, and beyond.
 func (m *Msg) Release() {
+	if !m.release() {
+		m.channel.context.memory.releasedTwice(m)
+	}
+}
+
+// release is Release of a message that a handler may have released itself.
+func (m *Msg) release() bool {
 	if m.released.Swap(true) {
-		return
+		return false
 	}
-	c := m.channel.context
-	if m.slot != nil {
-		c.slots.put(m.slot)
-	}
-	if m.buffer != nil {
-		c.buffers.put(m.buffer)
+	m.channel.context.memory.noteRelease(m)
+	if m.block != nil {
+		m.channel.context.memory.put(m.block)
 	}
 	m.in.Payload = nil
+	return true
 }
 
 // taking tells the protocol that the application has received a message.
@@ -125,7 +130,7 @@ func (t *taking) perform(*Context) { t.message.channel.take(t.message) }
 func (m *Msg) handle() {
 	response, err := m.channel.handler(&m.ctx, m)
 	if m.claim() != nil {
-		m.Release()
+		m.release()
 		m.channel.handled(m)
 		return
 	}
@@ -139,7 +144,7 @@ func (m *Msg) handle() {
 		o, err = m.channel.newOutgoing(kind, reasonOf(err))
 	}
 	if err != nil { // the channel has ended, or there is no memory, not even for that
-		m.Release()
+		m.release()
 		m.channel.handled(m)
 		m.channel.end(err)
 		return

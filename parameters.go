@@ -39,6 +39,7 @@ var parameters = []Parameter{
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
+	{Name: "debug_memory", Description: "find wrong uses of the memory of messages", flag: func(c *Config) *bool { return &c.DebugMemory }},
 }
 
 // Parameters lists what a configuration has, with the values of c as text.
@@ -96,6 +97,20 @@ func LoadConfig(path string) (Config, error) {
 		return Config{}, err
 	}
 	return c, nil
+}
+
+// debugMemory is also in the environment of a program that does not call LoadConfig, so that any can be
+// examined.
+func debugMemory(on bool) (bool, error) {
+	text, ok := os.LookupEnv(envPrefix + "DEBUG_MEMORY")
+	if !ok || on {
+		return on, nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%w: %sDEBUG_MEMORY = %q: want true or false", ErrConfig, envPrefix, text)
+	}
+	return on, nil
 }
 
 func (c *Config) readFile(path string) error {

@@ -59,13 +59,13 @@ func (ch *Channel) post() error {
 }
 
 func (ch *Channel) postReceive() error {
-	t, err := ch.context.slots.take()
+	t, err := ch.context.memory.takeFrame()
 	if err != nil {
 		return err
 	}
-	ch.sges[0] = t.mr.SGE(t.offset, ch.context.slots.size)
+	ch.sges[0] = t.sge(0, ch.context.memory.frameSize())
 	if err := ch.qp.PostRecv(&verbs.RecvWR{ID: workReceive | uint64(t.number), SGEs: ch.sges[:]}); err != nil {
-		ch.context.slots.put(t)
+		ch.context.memory.put(t)
 		return err
 	}
 	t.owner = ch
@@ -103,13 +103,13 @@ func (ch *Channel) postFrame(f *session.Frame) error {
 // in use until the completion.
 func (ch *Channel) putFrame(wr *verbs.SendWR, o *outgoing, header []byte) (inUse bool) {
 	start, length := session.MaxHeader-len(header), len(header)+o.Length
-	b := o.slot.bytes()[start : start+length]
+	b := o.slot.bytes(start + length)[start:]
 	copy(b, header)
 	if length <= maxInline {
 		wr.Inline = b
 		return false
 	}
-	ch.sges[0] = o.slot.mr.SGE(o.slot.offset+start, length)
+	ch.sges[0] = o.slot.sge(start, length)
 	wr.SGEs = ch.sges[:]
 	return true
 }

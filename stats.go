@@ -47,7 +47,7 @@ func (c *Context) Stats() (s ContextStats) {
 		}
 		s.Listeners, s.PendingBytes = len(c.listeners), c.fetches.memory
 	})
-	s.FrameBytes = c.slots.bytes()
-	s.BufferBytes, s.UnusedBytes = c.buffers.stats()
+	s.FrameBytes, s.BufferBytes = int(c.memory.frames.Load()), int(c.memory.buffers.Load())
+	s.UnusedBytes = s.BufferBytes - int(c.memory.inUse.Load())
 	return s
 }

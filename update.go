@@ -39,6 +39,7 @@ func (c *Context) update(change func(*Config)) error {
 		c.setKeepalive(next.Keepalive)
 	}
 	c.cfg = next
+	c.memory.limit.Store(int64(next.Memory))
 	for _, ch := range c.channels {
 		if ch != nil {
 			c.touch(ch) // there may be room now
