@@ -275,6 +275,33 @@ func TestDebugMemoryOfResponses(t *testing.T) {
 	}
 }
 
+// Memory of Alloc is looked at when it is closed, and ends at a guard page.
+func TestDebugMemoryOfAlloc(t *testing.T) {
+	for _, length := range []int{1, 64, 4000, 4096, 100001} {
+		for _, offset := range []int{-1, length} {
+			c := open(t, Config{DebugMemory: true})
+			found := faults(c)
+			m, err := c.Alloc(length, CanRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			behind := -length & (redZone - 1) // bytes before the guard page
+			if offset < length || behind > 0 {
+				wildWrite(m.Bytes(), offset)
+			}
+			m.Close()
+			m.Close()
+			if offset < length || behind > 0 {
+				if len(*found) != 1 || (*found)[0].Offset != offset || (*found)[0].Size != length || !strings.Contains((*found)[0].Allocated, "cache_test.go:") {
+					t.Errorf("%d bytes, write at %d: %v", length, offset, *found)
+				}
+			} else if len(*found) != 0 {
+				t.Errorf("%d bytes: %v", length, *found)
+			}
+		}
+	}
+}
+
 // A handler may release its message itself; and debug mode finds nothing where nothing is wrong.
 func TestDebugMemoryOfGoodPrograms(t *testing.T) {
 	ch := serve(t, Config{DebugMemory: true}, func(_ context.Context, m *Msg) ([]byte, error) {

@@ -3,10 +3,14 @@ package braid
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/braid-rdma/braid/internal/pages"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Debug mode of the memory cache (Config.DebugMemory). Each buffer lies between two red zones, and one that
@@ -51,7 +55,7 @@ func (e *MemoryError) Error() string {
 // seal tells debug mode which part of a block the program sees.
 func (m *memoryCache) seal(b *block, from, to int) {
 	if m.debug != nil {
-		m.debug.seal(b, from, to)
+		b.trail.seal(redZone+from, redZone+to)
 	}
 }
 
@@ -126,17 +130,27 @@ func (d *memoryDebug) unmapped(r *region) {
 // taken hands a block out for a payload of some length.
 func (d *memoryDebug) taken(b *block, length int) {
 	d.checkFree(b)
-	b.trail.taken, b.trail.freed = here(), nil
-	d.seal(b, 0, length)
-	b.trail.live.Store(true)
+	b.trail.begin(redZone, redZone+length, here())
 }
 
-// seal says which part of a block the program sees: what is around it becomes red zones.
-func (d *memoryDebug) seal(b *block, from, to int) {
-	t := b.trail
-	t.from, t.to = redZone+from, redZone+to
-	fill(t.whole[t.from-redZone:t.from], zoneByte)
-	fill(t.whole[t.to:t.to+redZone], zoneByte)
+// begin hands memory out.
+func (t *trail) begin(from, to int, at places) {
+	t.taken, t.freed = at, nil
+	t.seal(from, to)
+	t.live.Store(true)
+}
+
+// seal says which part the program sees: what is around it becomes red zones.
+func (t *trail) seal(from, to int) {
+	t.from, t.to = from, to
+	before, behind := t.zones()
+	fill(before, zoneByte)
+	fill(behind, zoneByte)
+}
+
+// zones are the red zones. Behind memory that ends at a guard page there may be less.
+func (t *trail) zones() (before, behind []byte) {
+	return t.whole[t.from-redZone : t.from], t.whole[t.to:min(t.to+redZone, len(t.whole))]
 }
 
 // freed takes a block back. It returns false if it is free already.
@@ -147,7 +161,7 @@ func (d *memoryDebug) freed(b *block) bool {
 		return false
 	}
 	t.freed = here()
-	d.checkZones(b)
+	d.checkZones(t)
 	fill(t.whole, freeByte)
 	return true
 }
@@ -159,7 +173,7 @@ func (d *memoryDebug) checkAll(regions []*region) {
 			switch {
 			case r.mr == nil:
 			case b.trail.live.Load():
-				d.checkZones(b)
+				d.checkZones(b.trail)
 			default:
 				d.checkFree(b)
 			}
@@ -167,19 +181,18 @@ func (d *memoryDebug) checkAll(regions []*region) {
 	}
 }
 
-func (d *memoryDebug) checkZones(b *block) {
-	t := b.trail
-	d.check(t, t.from-redZone, t.from, zoneByte, "write before the start")
-	d.check(t, t.to, t.to+redZone, zoneByte, "write behind the end")
+func (d *memoryDebug) checkZones(t *trail) {
+	before, behind := t.zones()
+	d.check(t, before, t.from-redZone, zoneByte, "write before the start")
+	d.check(t, behind, t.to, zoneByte, "write behind the end")
 }
 
 func (d *memoryDebug) checkFree(b *block) {
-	d.check(b.trail, 0, len(b.trail.whole), freeByte, "write after it was freed")
+	d.check(b.trail, b.trail.whole, 0, freeByte, "write after it was freed")
 }
 
-// check reports the first byte of a part of a block that is not what it should be.
-func (d *memoryDebug) check(t *trail, from, to int, want byte, fault string) {
-	part := t.whole[from:to]
+// check reports the first byte of a part, which begins at from, that is not what it should be.
+func (d *memoryDebug) check(t *trail, part []byte, from int, want byte, fault string) {
 	at := firstOther(part, want)
 	if at < 0 {
 		return
@@ -194,6 +207,38 @@ func (t *trail) describe(fault string) *MemoryError {
 	return &MemoryError{
 		Fault: fault, Addr: uintptr(unsafe.Pointer(&t.whole[t.from])), Size: t.to - t.from,
 		Allocated: t.taken.String(), Freed: t.freed.String(),
+	}
+}
+
+// guarded is memory of the program with a mapping of its own, which ends at the guard page.
+type guarded struct {
+	trail
+	mapping pages.Mapping
+	debug   *memoryDebug
+}
+
+func (d *memoryDebug) alloc(length int) (*guarded, error) {
+	page := os.Getpagesize()
+	size := (length + redZone + page - 1) &^ (page - 1)
+	mapping, err := pages.Map(size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", verbs.ErrNoMemory, err)
+	}
+	g := &guarded{mapping: mapping, debug: d}
+	g.whole = mapping.Bytes
+	from := (size - length) &^ (redZone - 1)
+	g.begin(from, from+length, here())
+	return g, nil
+}
+
+func (g *guarded) bytes() []byte { return g.whole[g.from:g.to:g.to] }
+
+// close looks at the red zones and ends the mapping: who uses the memory afterwards faults.
+func (g *guarded) close() {
+	if g.live.Swap(false) {
+		g.freed = here()
+		g.debug.checkZones(&g.trail)
+		g.mapping.Unmap()
 	}
 }
 
