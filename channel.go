@@ -52,6 +52,8 @@ type Channel struct {
 	lostCalls []*outgoing      // whose response a filter has dropped
 	filtered  uint64
 	transfers fifo.Queue[*transfer]
+	record    *channelRecord // published; nil: not
+	samples   transportSample
 }
 
 // RemoteAddr is the peer's address.
@@ -269,6 +271,7 @@ func (ch *Channel) checkFlushes() {
 // what was sent, but not longer than Config.Linger. Closing twice is allowed.
 func (ch *Channel) Close() error {
 	ch.closing.Store(true)
+	ch.context.exclusive(func() { ch.publishState(stateClosing) })
 	var err error
 	if linger := ch.context.Config().Linger; ch.Err() == nil && linger > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), linger)

@@ -20,6 +20,7 @@ func (c *Context) forget(ch *Channel) {
 		c.fetches.taken(m)
 		m.Release()
 	}
+	ch.unpublish()
 	c.channels[ch.number] = nil
 	c.freeNumbers = append(c.freeNumbers, ch.number)
 	close(ch.gone)

@@ -50,6 +50,9 @@ type Config struct {
 	// Channels is how many there may be, default 1024. Together with Window it decides the
 	// size of the completion queue.
 	Channels int
+	// NoStats keeps the statistics of the context to this process; else other processes of the
+	// same user can read them (see Published).
+	NoStats bool
 	// DebugMemory finds wrong uses of the memory of messages: writes beyond its ends and after it was released,
 	// and messages that are released twice. It panics with a *MemoryError, which says where. It
 	// costs time and memory. The environment's BRAID_DEBUG_MEMORY turns it on as well, in any program.

@@ -52,6 +52,7 @@ type Context struct {
 	news        bool // somebody's wait has ended
 	notify      chan struct{}
 	eventFD     *eventFD
+	publication publication
 	polled      [64]verbs.Completion
 }
 
@@ -76,6 +77,7 @@ func Open(cfg Config) (*Context, error) {
 		c.release()
 		return nil, fmt.Errorf("braid: %w", err)
 	}
+	c.beginPublishing()
 	c.attendance.init(cfg.Background)
 	c.timer = time.AfterFunc(time.Hour, c.tick)
 	c.background.Go(c.standBy)
@@ -139,6 +141,7 @@ func (c *Context) Close() error {
 		if c.eventFD != nil {
 			c.eventFD.close()
 		}
+		c.endPublishing()
 		c.release()
 	})
 	return nil

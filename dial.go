@@ -126,6 +126,7 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 	ch.context.exclusive(func() {
 		ch.conn, ch.peer, ch.small = conn, h, min(h.small, ch.context.cfg.SmallMessage)
 		ch.session.Grant(h.window)
+		ch.beginPublishing()
 		if err = ch.Err(); err != nil {
 			ch.context.background.Go(ch.disconnect)
 			return

@@ -81,6 +81,7 @@ func (c *Context) work() {
 		}
 	}
 	c.setTimer()
+	c.publish()
 	if c.news {
 		c.tellNews()
 	}

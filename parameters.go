@@ -39,6 +39,7 @@ var parameters = []Parameter{
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
+	{Name: "no_stats", Description: "statistics are not published for other processes", flag: func(c *Config) *bool { return &c.NoStats }},
 	{Name: "debug_memory", Description: "find wrong uses of the memory of messages", flag: func(c *Config) *bool { return &c.DebugMemory }},
 }
 

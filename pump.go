@@ -2,6 +2,7 @@ package braid
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/verbs"
@@ -14,7 +15,7 @@ func (ch *Channel) pump() {
 	if ch.ended.Load() != nil || ch.session == nil {
 		return
 	}
-	s := ch.session
+	s, now := ch.session, ch.context.now()
 	for m, ok := s.PollDelivery(); ok; m, ok = s.PollDelivery() {
 		ch.deliver(m.Ref.(*Msg))
 	}
@@ -27,7 +28,7 @@ func (ch *Channel) pump() {
 	ch.checkFlushes()
 	ch.context.fetches.add(ch)
 	ch.context.fetches.post(ch.context)
-	err := ch.post()
+	err := ch.post(now)
 	if err == nil {
 		err = ch.postTransfers()
 	}
@@ -36,10 +37,11 @@ func (ch *Channel) pump() {
 		return
 	}
 	ch.context.deadlines.set(ch, s.Timeout())
+	ch.publish(now)
 }
 
 // post posts receives, then frames: what a frame grants is there when it arrives.
-func (ch *Channel) post() error {
+func (ch *Channel) post(now time.Duration) error {
 	for range ch.session.Wanted() {
 		if err := ch.postReceive(); err != nil {
 			return err
@@ -47,7 +49,7 @@ func (ch *Channel) post() error {
 	}
 	room := ch.context.cfg.sendDepth() - readsPerChannel
 	for ch.sends.posted < room {
-		f, ok := ch.session.PollFrame(ch.context.now(), ch.header[:0])
+		f, ok := ch.session.PollFrame(now, ch.header[:0])
 		if !ok {
 			break
 		}

@@ -16,6 +16,8 @@ const Never time.Duration = math.MaxInt64
 // Counters of a session.
 type Counters struct {
 	Sent, Received       uint64 // messages
+	SentBytes            uint64 // of their payload
+	ReceivedBytes        uint64
 	Acknowledged         uint64 // of those sent, received by the peer's application
 	Acks, Nops, Blocked  uint64 // control frames sent; times that the peer's window was closed
 	Fetched              uint64 // bytes of large messages
@@ -63,10 +65,10 @@ func (s *Session) Granted() int {
 	return int(s.rx.edge)
 }
 
-// Counters returns what has happened so far.
-func (s *Session) Counters() Counters {
+// Counters returns what has happened so far. They go on counting.
+func (s *Session) Counters() *Counters {
 	s.count.Acknowledged = s.tx.acked
-	return s.count
+	return &s.count
 }
 
 // Send queues a message.
@@ -120,6 +122,23 @@ func (s *Session) Queued() int { return s.tx.queue.Len() + s.tx.responses.Len() 
 
 // Unacknowledged returns how many were sent that the peer's application has not received.
 func (s *Session) Unacknowledged() int { return s.tx.unacked.Len() }
+
+// Window is where the windows of both directions stand, in messages.
+type Window struct {
+	Sendable       int // that the peer would take now
+	Unacknowledged int // sent, and the peer's application does not have them
+	Granted        int // that the peer may send now
+	Held           int // arrived, and the application does not have them
+	Calls          int // ours, without a response
+}
+
+// Window returns where the windows stand.
+func (s *Session) Window() Window {
+	return Window{
+		Sendable: int(s.tx.edge - s.tx.windowed), Unacknowledged: s.tx.unacked.Len(),
+		Granted: s.rx.granted(), Held: s.rx.held, Calls: len(s.calls),
+	}
+}
 
 // Oldest returns the first message that the peer's application has not received, or nil.
 func (s *Session) Oldest() *Out {
@@ -226,6 +245,7 @@ func (s *Session) receive(m *In) error {
 		return err
 	}
 	s.count.Received++
+	s.count.ReceivedBytes += uint64(m.Length)
 	if !m.Kind.IsResponse() && s.rx.windowed == s.rx.edge {
 		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
 	}
@@ -308,6 +328,7 @@ type Frame struct {
 func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 	if m, ok := s.tx.next(s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe()); ok {
 		s.count.Sent++
+		s.count.SentBytes += uint64(m.Length)
 		if m.sent = true; m.Kind == Request {
 			s.rx.owed++
 		}
