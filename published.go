@@ -103,11 +103,14 @@ type Rates struct {
 }
 
 // Rates returns what each channel has done in a second since an earlier look at the same context, in the order of
-// Channels. Those of a channel that was not there are since it was opened.
+// Channels. Those of a channel that was not there, or all if earlier is nil, are since it was opened.
 func (c *PublishedContext) Rates(earlier *PublishedContext) []Rates {
 	type identity struct {
 		number     int
 		generation uint64
+	}
+	if earlier == nil {
+		earlier = &PublishedContext{}
 	}
 	before := map[identity]*PublishedChannel{}
 	for i := range earlier.Channels {

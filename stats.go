@@ -1,8 +1,10 @@
 package braid
 
 import (
+	"iter"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/statfile"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -53,6 +55,12 @@ func (ch *Channel) count(s *Stats) {
 	s.SendWindow, s.Unacknowledged, s.ReceiveWindow, s.Unread, s.OpenCalls = w.Sendable, w.Unacknowledged, w.Granted, w.Held, w.Calls
 	s.Queued, s.Handling, s.Reads = ch.session.Queued(), ch.handlers, ch.reads
 }
+
+// All yields the numbers by name, always in the same order; times are in nanoseconds.
+func (s Stats) All() iter.Seq2[string, int64] { return statfile.Numbers(&s) }
+
+// All yields the numbers by name, always in the same order.
+func (s ContextStats) All() iter.Seq2[string, int64] { return statfile.Numbers(&s) }
 
 // transportSample is what the queue pair says. Asking it takes the lock of the device, so that it is not asked for
 // each message.

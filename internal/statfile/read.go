@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"reflect"
 )
 
@@ -106,6 +107,27 @@ func (r Record) Into(record any) (others map[string]uint64) {
 		}
 	}
 	return others
+}
+
+// Numbers yields the numbers of a struct such as FieldsOf describes, by name, always in the same order.
+func Numbers(record any) iter.Seq2[string, int64] {
+	v := reflect.ValueOf(record).Elem()
+	return func(yield func(string, int64) bool) {
+		for _, f := range visible(v.Type()) {
+			value, n := v.FieldByIndex(f.Index), int64(0)
+			switch {
+			case value.CanUint():
+				n = int64(value.Uint())
+			case value.CanInt():
+				n = value.Int()
+			default:
+				continue
+			}
+			if !yield(snakeCase(f.Name), n) {
+				return
+			}
+		}
+	}
 }
 
 func number(b []byte) uint64 {
