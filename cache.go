@@ -29,7 +29,7 @@ type region struct {
 	mr      *verbs.MR   // nil: it was given back
 	used    atomic.Bool // since shrink has last looked
 	blocks  []*block
-	free    int // of them, while shrink counts
+	free    []*block // of them, while shrink looks
 }
 
 const (
@@ -272,44 +272,41 @@ func (m *memoryCache) shrinkLocked(all bool) {
 }
 
 // shrinkClass takes all free blocks, and puts back those of regions that stay. Who wants one meanwhile waits in
-// enlarge.
+// enlarge. A region that was given back has no free block.
 func (m *memoryCache) shrinkClass(c *memoryClass, all bool) {
-	free := m.takeAll(c)
-	for _, b := range free {
-		b.region.free++
-	}
-	var used, idle []*block // idle regions are used last, so that they stay idle
-	for _, b := range free {
-		switch r := b.region; {
-		case r.free < len(r.blocks):
-			used = append(used, b)
-		case !all && r.used.Load():
-			idle = append(idle, b)
-		case r.mr != nil:
-			m.giveBack(r)
+	m.takeAll(c)
+	// What is put back last is used first: the oldest regions that are in use. So that others empty.
+	for _, idle := range []bool{true, false} {
+		for _, r := range slices.Backward(c.regions) {
+			if whole := len(r.free) == len(r.blocks); whole != idle {
+				continue
+			}
+			if idle && (all || !r.used.Load()) {
+				m.giveBack(r)
+				continue
+			}
+			r.used.Store(!idle)
+			for _, b := range r.free {
+				m.push(b)
+			}
 		}
 	}
 	for _, r := range c.regions {
-		r.used.Store(r.free < len(r.blocks))
-		r.free = 0
-	}
-	for _, b := range slices.Concat(idle, used) {
-		m.push(b)
+		r.free = r.free[:0]
 	}
 }
 
-// takeAll empties the free list of a class.
-func (m *memoryCache) takeAll(c *memoryClass) (free []*block) {
+// takeAll empties the free list of a class, and tells the regions which of their blocks are free.
+func (m *memoryCache) takeAll(c *memoryClass) {
 	head := c.free.Load()
 	for !c.free.CompareAndSwap(head, changed(head)) {
 		head = c.free.Load()
 	}
 	for next := uint32(head); next != 0; {
 		b := m.at(next - 1)
-		free = append(free, b)
+		b.region.free = append(b.region.free, b)
 		next = b.next.Load()
 	}
-	return free
 }
 
 // giveBack deregisters a region and then unmaps it: no packet is sent from it or written to it any more.

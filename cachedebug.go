@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -243,17 +244,19 @@ func (g *guarded) close() {
 }
 
 func fill(b []byte, value byte) {
-	for i := range b {
-		b[i] = value
+	if len(b) > 0 {
+		b[0] = value
+	}
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }
 
 // firstOther is the place of the first byte that is not value, or -1.
 func firstOther(b []byte, value byte) int {
-	for i := range b {
-		if b[i] != value {
-			return i
-		}
+	// All are value if the first is and each is what the one before it is.
+	if len(b) == 0 || b[0] == value && bytes.Equal(b[1:], b[:len(b)-1]) {
+		return -1
 	}
-	return -1
+	return slices.IndexFunc(b, func(found byte) bool { return found != value })
 }
