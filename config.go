@@ -36,7 +36,8 @@ type Config struct {
 	// (§V-C); Fragments is how many a context has outstanding, default 64.
 	Fragment, Fragments int
 	// Memory is how much the large messages of all channels may take that have not reached
-	// the application, default 1 GiB. Others wait; the longest message always fits.
+	// the application, default 1 GiB. Others wait; the longest message always fits. Memory that is not
+	// used is kept for later ones, but no more than makes up this sum.
 	Memory int
 	// Keepalive is the silence after which a peer is asked whether it lives, by a WRITE
 	// of no bytes (§V-A); default 10 s, negative: never.

@@ -134,10 +134,10 @@ func (ch *Channel) beginPublishing() {
 	r := (*channelRecord)(record)
 	now := c.now()
 	r.Opened, r.State = p.epoch+int64(now), stateOpen
-	copy(r.Carrier[:], carrierOf(ch.qp.Type()))
 	copy(r.Local[:], ch.conn.LocalAddr().String())
 	copy(r.Peer[:], ch.conn.RemoteAddr().String())
 	ch.record = r
+	ch.publishCarrier(carrierOf(ch.qp.Type()))
 	ch.publish(now)
 	statfile.Publish(record)
 }
@@ -173,6 +173,15 @@ func (ch *Channel) publish(now time.Duration) {
 func (ch *Channel) publishState(state [8]byte) {
 	if ch.record != nil {
 		ch.record.State = state
+	}
+}
+
+// publishCarrier tells what moves the messages from now on.
+func (ch *Channel) publishCarrier(name string) {
+	if ch.record != nil {
+		var word [8]byte // stored at once
+		copy(word[:], name)
+		ch.record.Carrier = word
 	}
 }
 
