@@ -309,6 +309,16 @@ func (m *memoryCache) takeAll(c *memoryClass) {
 	}
 }
 
+// unusedFrames is how much of the memory for frames is free. Where other goroutines take and put at the same time it is an
+// estimate.
+func (m *memoryCache) unusedFrames() (bytes int) {
+	c, most := &m.classes[frameClass], int(m.frames.Load())
+	for next := uint32(c.free.Load()); next != 0 && bytes+c.stride <= most; bytes += c.stride {
+		next = m.at(next - 1).next.Load()
+	}
+	return bytes
+}
+
 // giveBack deregisters a region and then unmaps it: no packet is sent from it or written to it any more.
 func (m *memoryCache) giveBack(r *region) {
 	if m.debug != nil {

@@ -52,7 +52,7 @@ func TestMemoryGrowsAndShrinks(t *testing.T) {
 	a, b := pair(t, Config{})
 	c := b.context
 	floor := c.Stats()
-	if floor.BufferBytes != 0 || floor.FrameBytes != regionBytes {
+	if used := floor.FrameBytes - floor.UnusedFrameBytes; floor.BufferBytes != 0 || floor.FrameBytes != regionBytes || used < 7*4096 || used > 20*5000 {
 		t.Fatalf("at first: %+v", floor)
 	}
 	held := receiveHeld(t, a, b, 9, 1<<20)

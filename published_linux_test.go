@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,25 @@ func TestNotPublished(t *testing.T) {
 		}
 		releaseAll(receiveHeld(t, a, b, 3, 100))
 	}
+}
+
+// What is published lies in memory that the garbage collector does not know.
+func TestRecordsHaveNoPointers(t *testing.T) {
+	var check func(name string, at reflect.Type)
+	check = func(name string, at reflect.Type) {
+		switch at.Kind() {
+		case reflect.Struct:
+			for i := range at.NumField() {
+				check(name+"."+at.Field(i).Name, at.Field(i).Type)
+			}
+		case reflect.Array:
+			check(name+"[]", at.Elem())
+		case reflect.Pointer, reflect.String, reflect.Slice, reflect.Map, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+			t.Errorf("%s is a %v", name, at.Kind())
+		}
+	}
+	check("context", reflect.TypeFor[contextRecord]())
+	check("channel", reflect.TypeFor[channelRecord]())
 }
 
 func TestRates(t *testing.T) {

@@ -89,11 +89,14 @@ type ContextStats struct {
 	UnusedBytes  int `stat:"gauge"`
 	PendingBytes int `stat:"gauge"` // of large messages that the application does not have yet
 	Waiting      int `stat:"gauge"` // messages that wait for a handler's goroutine
+	// UnusedFrameBytes is of FrameBytes what is not used. It is counted when it is asked for, and not published.
+	UnusedFrameBytes int `stat:"-"`
 }
 
 // Stats returns what the context has now.
 func (c *Context) Stats() (s ContextStats) {
 	c.exclusive(func() { c.count(&s) })
+	s.UnusedFrameBytes = c.memory.unusedFrames()
 	return s
 }
 

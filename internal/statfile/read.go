@@ -100,6 +100,8 @@ func (r Record) Into(record any) (others map[string]uint64) {
 		case f.Kind == Text && to.Kind() == reflect.Array:
 			reflect.Copy(to, reflect.ValueOf(part))
 		case f.Kind == Text:
+		case to.Kind() == reflect.Bool:
+			to.SetBool(number(part) != 0)
 		case to.CanUint():
 			to.SetUint(number(part))
 		case to.CanInt():
@@ -116,6 +118,10 @@ func Numbers(record any) iter.Seq2[string, int64] {
 		for _, f := range visible(v.Type()) {
 			value, n := v.FieldByIndex(f.Index), int64(0)
 			switch {
+			case value.Kind() == reflect.Bool:
+				if value.Bool() {
+					n = 1
+				}
 			case value.CanUint():
 				n = int64(value.Uint())
 			case value.CanInt():
@@ -130,8 +136,14 @@ func Numbers(record any) iter.Seq2[string, int64] {
 	}
 }
 
+// number is what bytes in the order of the host mean.
 func number(b []byte) uint64 {
-	if len(b) == 4 {
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.NativeEndian.Uint16(b))
+	case 4:
 		return uint64(binary.NativeEndian.Uint32(b))
 	}
 	return binary.NativeEndian.Uint64(b)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,9 @@ type counts struct {
 type channelRecord struct {
 	Generation uint64 `stat:"-"`
 	counts
-	Peer [24]byte `stat:"text"`
+	Peer  [24]byte `stat:"text"`
+	Short uint16   `stat:"gauge"`
+	Yes   bool     `stat:"gauge"`
 }
 
 var (
@@ -74,7 +77,7 @@ func channel(t testing.TB, f *File, number int, sent uint64, peer string) *chann
 		t.Fatal(err)
 	}
 	r := (*channelRecord)(p)
-	r.Sent, r.RTT = sent, 5*time.Microsecond
+	r.Sent, r.RTT, r.Short, r.Yes = sent, 5*time.Microsecond, 300, true
 	copy(r.Peer[:], peer)
 	Publish(p)
 	return r
@@ -86,6 +89,8 @@ func TestFieldsOf(t *testing.T) {
 		{"fetched_bytes", Counter, 16, 8},
 		{"rtt", Duration, 24, 8},
 		{"peer", Text, 48, 24},
+		{"short", Gauge, 72, 2},
+		{"yes", Gauge, 74, 1},
 	}
 	if got := FieldsOf(channelType); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -115,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	var last channelRecord
 	s.Channels[1].Into(&last)
-	if last.Sent != 9 || last.RTT != 5*time.Microsecond || String(last.Peer[:]) != "10.0.0.3:5" {
+	if last.Sent != 9 || last.RTT != 5*time.Microsecond || last.Short != 300 || !last.Yes || String(last.Peer[:]) != "10.0.0.3:5" {
 		t.Errorf("channel 1000: %+v", last)
 	}
 	far.Sent++ // seen at the next look, without a call
@@ -136,6 +141,14 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+func TestNumbers(t *testing.T) {
+	r := channelRecord{counts: counts{Sent: 3, RTT: 4}, Short: 5, Yes: true}
+	want := map[string]int64{"sent": 3, "fetched_bytes": 0, "rtt": 4, "short": 5, "yes": 1}
+	if got := maps.Collect(Numbers(&r)); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // A reader that knows other fields than the writer gets what both know, and the rest by name.
 func TestOtherVersion(t *testing.T) {
 	f := publish(t, directory(t))
@@ -150,7 +163,7 @@ func TestOtherVersion(t *testing.T) {
 		Peer uint64 // was a text
 	}
 	others := s.Channels[0].Into(&other)
-	if other.Sent != 7 || other.New != 0 || other.Peer != 0 || others["rtt"] != 5000 || len(others) != 2 {
+	if other.Sent != 7 || other.New != 0 || other.Peer != 0 || others["rtt"] != 5000 || others["yes"] != 1 || len(others) != 4 {
 		t.Errorf("%+v, others %v", other, others)
 	}
 }

@@ -6,8 +6,8 @@
 //	List ── Read ── Snapshot <── the file, by pread
 //
 // The file describes itself: after a header of fixed form comes a table with the name, kind and place of each field, so that a
-// reader of another version finds those that it knows, and can show the rest by name. Numbers are eight bytes (or
-// four, on small machines), aligned and in the order of the host, so that each is seen whole; two of them may be from different moments.
+// reader of another version finds those that it knows, and can show the rest by name. Numbers have one to eight
+// bytes, aligned and in the order of the host, so that each is seen whole; two of them may be from different moments.
 //
 //	bytes        field
 //	0-7          "braid.st"
@@ -68,8 +68,9 @@ const (
 	maxFile     = 256 << 20 // half a million channels
 )
 
-// FieldsOf lists the fields of a record, which is a struct of numbers of eight bytes and arrays of bytes. Its fields are
-// named in lower case with underscores; the tag stat has the kind where it is not a counter, or "-".
+// FieldsOf lists the fields of a record, which is a struct of numbers, truth values and arrays of bytes. Its fields are
+// named in lower case with underscores; the tag stat has the kind where it is not a counter, or "-". What has a pointer
+// cannot be in a record.
 func FieldsOf(record reflect.Type) (fields []Field) {
 	for _, f := range visible(record) {
 		kind := Kind(f.Tag.Get("stat"))
@@ -107,6 +108,9 @@ func snakeCase(name string) string {
 	}
 	return b.String()
 }
+
+// isNumber says whether a number can have a length.
+func isNumber(length int) bool { return length == 1 || length == 2 || length == 4 || length == 8 }
 
 // layout is where things are in a file.
 type layout struct {
@@ -186,7 +190,7 @@ func (l *layout) parseTable(table string) error {
 		default:
 			continue
 		}
-		if f.Length > within || f.Offset > within-f.Length || f.Kind != Text && f.Length != 8 && f.Length != 4 {
+		if f.Length > within || f.Offset > within-f.Length || f.Kind != Text && !isNumber(f.Length) {
 			return fmt.Errorf("%w: field %q of a record of %d bytes", ErrCorrupt, f.Name, within)
 		}
 		*fields = append(*fields, f)
