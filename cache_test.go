@@ -49,6 +49,7 @@ func releaseAll(held []*Msg) {
 
 // Memory grows with what the application holds, and shrinks to what is in use when it is not needed for a while.
 func TestMemoryGrowsAndShrinks(t *testing.T) {
+	t.Setenv("BRAID_DEBUG_MEMORY", "false") // it needs more
 	a, b := pair(t, Config{})
 	c := b.context
 	floor := c.Stats()
