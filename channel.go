@@ -61,9 +61,11 @@ type Channel struct {
 	transfers fifo.Queue[*transfer]
 	flushed   []*transfer // that failed with the queue pair: the end of the channel tells why
 
-	lostRequests []uint32      // calls of the peer that a filter has dropped
-	clock        session.Clock // the peer's
-	arrivals     uint64        // messages that may be traced in bare-data mode
+	lostRequests []uint32       // calls of the peer that a filter has dropped
+	clock        session.Clock  // the peer's
+	arrivals     uint64         // messages that may be traced in bare-data mode
+	record       *channelRecord // published; nil: not
+	samples      transportSample
 }
 
 // RemoteAddr is the peer's address.
@@ -308,6 +310,7 @@ func (ch *Channel) countFlushed(o *outgoing) {
 // what was sent, but not longer than Config.Linger. Closing twice is allowed.
 func (ch *Channel) Close() error {
 	ch.closing.Store(true)
+	ch.context.exclusive(func() { ch.publishState(stateClosing) })
 	var err error
 	runtime := ch.context.runtime
 	if linger := ch.context.Config().Linger; ch.Err() == nil && linger > 0 {

@@ -243,17 +243,15 @@ func TestEndDuringHandlers(t *testing.T) {
 	close(release)
 	stop()
 	serving.Wait()
-	free, have := 0, len(*c.slots.all.Load())
-	unused, all := 0, 1
+	held := heldBlocks(c)
 	for range 10000 { // until the handlers have returned
-		free = freeSlots(c.slots)
-		if all, unused = c.buffers.stats(); free == have && all == unused {
+		if held = heldBlocks(c); held == 0 {
 			break
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if s := c.Stats(); free != have || all != unused || s.PendingBytes != 0 {
-		t.Errorf("%d of %d slots are free, %d of %d bytes of buffers; %d bytes are pending", free, have, unused, all, s.PendingBytes)
+	if s := c.Stats(); held != 0 || s.UnusedBytes != s.BufferBytes || s.PendingBytes != 0 {
+		t.Errorf("%d blocks of memory are not free; %+v", held, s)
 	}
 }
 

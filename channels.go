@@ -21,6 +21,7 @@ func (c *Context) forget(ch *Channel) {
 		m.Release()
 	}
 	c.keepQP(ch.qp)
+	ch.unpublish()
 	c.channels[ch.number] = nil
 	c.freeNumbers = append(c.freeNumbers, ch.number)
 	close(ch.gone)

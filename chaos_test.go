@@ -43,11 +43,11 @@ func TestChaos(t *testing.T) {
 		if s := c.Stats(); s.Channels != 0 || s.PendingBytes != 0 {
 			t.Errorf("left behind: %+v", s)
 		}
-		if free, have := freeSlots(c.slots), len(*c.slots.all.Load()); free != have {
-			t.Errorf("%d of %d slots are free", free, have)
+		if held := heldBlocks(c); held != 0 {
+			t.Errorf("%d blocks of memory are not free", held)
 		}
-		if all, unused := c.buffers.stats(); all != unused {
-			t.Errorf("%d of %d bytes of buffers are not used", unused, all)
+		if s := c.Stats(); s.UnusedBytes != s.BufferBytes {
+			t.Errorf("left behind: %+v", s)
 		}
 		if n := c.device.Query().MRs; n > 20 {
 			t.Errorf("%d regions are registered", n)

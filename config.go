@@ -36,7 +36,8 @@ type Config struct {
 	// (§V-C); Fragments is how many a context has outstanding, default 64.
 	Fragment, Fragments int
 	// Memory is how much the large messages of all channels may take that have not reached
-	// the application, default 1 GiB. Others wait; the longest message always fits.
+	// the application, default 1 GiB. Others wait; the longest message always fits. Memory that is not
+	// used is kept for later ones, but no more than makes up this sum.
 	Memory int
 	// Keepalive is the silence after which a peer is asked whether it lives, by a WRITE
 	// of no bytes (§V-A); default 10 s, negative: never.
@@ -71,6 +72,13 @@ type Config struct {
 	// PollingWarn is how long the goroutine that polls the device for all may be away from it, in
 	// a handler or at other work, before it is told; default 0: it is not measured.
 	PollingWarn time.Duration
+	// NoStats keeps the statistics of the context to this process; else other processes of the
+	// same user can read them (see Published).
+	NoStats bool
+	// DebugMemory finds wrong uses of the memory of messages: writes beyond its ends and after it was released,
+	// and messages that are released twice. It panics with a *MemoryError, which says where. It
+	// costs time and memory. The environment's BRAID_DEBUG_MEMORY turns it on as well, in any program.
+	DebugMemory bool
 }
 
 // Limits of a configuration, and what it does not decide.

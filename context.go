@@ -24,8 +24,7 @@ type Context struct {
 	manager *cm.Manager
 	pd      *verbs.PD
 	cq      *verbs.CQ
-	slots   *slots
-	buffers *buffers
+	memory  *memoryCache
 	msgs    sync.Pool // *Msg
 	outs    sync.Pool // *outgoing
 
@@ -61,6 +60,7 @@ type Context struct {
 	news        bool // somebody's wait has ended
 	notify      chan struct{}
 	eventFD     *eventFD
+	publication publication
 	polled      [64]verbs.Completion
 }
 
@@ -71,6 +71,9 @@ var handshake cm.Config
 func Open(cfg Config) (*Context, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
+		return nil, err
+	}
+	if cfg.DebugMemory, err = debugMemory(cfg.DebugMemory); err != nil {
 		return nil, err
 	}
 	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never}
@@ -85,6 +88,7 @@ func Open(cfg Config) (*Context, error) {
 		c.release()
 		return nil, fmt.Errorf("braid: %w", err)
 	}
+	c.beginPublishing()
 	c.attendance.init(cfg.Background)
 	c.timer = c.runtime.NewTimer(c.tick)
 	if c.runtime.Virtual() {
@@ -109,8 +113,7 @@ func (c *Context) prepare() (err error) {
 	if c.pd, err = c.device.CreatePD(); err != nil {
 		return err
 	}
-	c.slots = newSlots(c.pd, c.cfg.frameSize())
-	c.buffers = newBuffers(c.pd)
+	c.memory = newMemoryCache(c.pd, &c.cfg, c.now, c.background.Go)
 	if c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations()); err != nil {
 		return err
 	}
@@ -127,6 +130,9 @@ func (c *Context) release() {
 	}
 	if c.cq != nil {
 		c.cq.Close()
+	}
+	if c.memory != nil {
+		c.memory.close()
 	}
 	if c.pd != nil {
 		c.pd.Close()
@@ -165,6 +171,7 @@ func (c *Context) Close() error {
 			c.eventFD.close()
 		}
 		c.exclusive(func() { c.qps.shrink(0) })
+		c.endPublishing()
 		c.release()
 	})
 	return nil

@@ -8,17 +8,17 @@ import (
 )
 
 // received handles the completion of a receive.
-func (ch *Channel) received(t *slot, e *verbs.Completion) {
+func (ch *Channel) received(t *block, e *verbs.Completion) {
 	c := ch.context
 	t.owner = nil
 	if e.Status != 0 || ch.ended.Load() != nil {
-		c.slots.put(t)
+		c.memory.put(t)
 		ch.queuePairFailed()
 		return
 	}
 	c.touch(ch)
 	if !e.HasImm {
-		c.slots.put(t)
+		c.memory.put(t)
 		ch.fail(fmt.Errorf("%w: a SEND without immediate data", ErrPeer))
 		return
 	}
@@ -27,14 +27,15 @@ func (ch *Channel) received(t *slot, e *verbs.Completion) {
 	}
 }
 
-// unpack takes the messages of a frame, which keep its slot as long as they need it.
-func (ch *Channel) unpack(t *slot, e *verbs.Completion) error {
+// unpack takes the messages of a frame, which keep its block as long as they need it.
+func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	c, users := ch.context, int32(0)
 	m, now, tracing := c.newMsg(ch), c.now(), c.tracer.settings.Load()
-	used, err := ch.session.Arrived(now, e.Imm, t.bytes()[:e.Bytes:e.Bytes], &m.in)
+	used, err := ch.session.Arrived(now, e.Imm, t.bytes(int(e.Bytes)), &m.in)
+	first := m.in.Length
 	for used && err == nil {
 		if !m.in.Large() {
-			m.slot = t
+			m.block = t
 			users++
 		}
 		if m.arrived = now; m.in.Trace != nil || tracing.mode == TraceBare {
@@ -46,8 +47,12 @@ func (ch *Channel) unpack(t *slot, e *verbs.Completion) error {
 	if !used {
 		c.msgs.Put(m)
 	}
-	if t.users.Store(users); users == 0 {
-		c.slots.put(t)
+	t.users.Store(users)
+	switch users {
+	case 0:
+		c.memory.put(t)
+	case 1: // in a bundle a message is followed by the next
+		c.memory.seal(t, int(e.Bytes)-first, int(e.Bytes))
 	}
 	return err
 }

@@ -153,6 +153,7 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 		ch.conn, ch.peer, ch.small = conn, h, min(h.small, ch.context.cfg.SmallMessage)
 		ch.session.Grant(h.window)
 		ch.session.Bundle(ch.small + session.MaxHeader)
+		ch.beginPublishing()
 		if err = ch.Err(); err != nil {
 			ch.context.background.Go(ch.disconnect)
 			return

@@ -43,6 +43,7 @@ func (ch *Channel) fail(err error) {
 	ch.ended.Store(&err)
 	close(ch.done)
 	c.news = true
+	ch.publishState(stateEnded)
 	c.deadlines.drop(ch)
 	c.fetches.remove(ch)
 	if ch.session != nil { // else it is still being connected

@@ -48,24 +48,25 @@ func (q *fetchQueue) read(ch *Channel) error {
 	c := ch.context
 	in, _ := ch.session.NextFetch()
 	m := in.Ref.(*Msg)
-	if m.buffer == nil {
+	if m.block == nil {
 		// A response is what a caller here waits for: it never has to.
 		if in.Request == nil && q.memory > 0 && q.memory+in.Length > c.cfg.Memory {
 			q.starved = append(q.starved, ch)
 			return nil
 		}
-		b, err := c.buffers.take(in.Length)
+		b, err := c.memory.takeBuffer(in.Length)
 		if err != nil {
 			return err
 		}
-		m.buffer, in.Payload = b, b.bytes(in.Length)
+		b.users.Store(1)
+		m.block, in.Payload = b, b.bytes(in.Length)
 		q.memory += in.Length
 		ch.partial.Push(m)
 	}
 	f, _ := ch.session.PollFetch()
 	op := &fetch{message: m, length: f.Length}
 	number := c.operations.add(op)
-	ch.sges[0] = m.buffer.region.mr.SGE(m.buffer.offset+f.Offset, f.Length)
+	ch.sges[0] = m.block.sge(f.Offset, f.Length)
 	err := ch.qp.PostSend(&verbs.SendWR{
 		ID: workOperation | uint64(number), Op: verbs.OpRead, Flags: ch.sends.next(true), SGEs: ch.sges[:],
 		RemoteAddr: in.Source.Addr + uint64(f.Offset), RKey: in.Source.RKey,
@@ -82,7 +83,7 @@ func (q *fetchQueue) read(ch *Channel) error {
 
 // taken notes that the application has a message, or that nobody will have it.
 func (q *fetchQueue) taken(m *Msg) {
-	if m.buffer == nil {
+	if m.block == nil || m.block.class == frameClass {
 		return
 	}
 	q.memory -= m.in.Length

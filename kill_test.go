@@ -357,14 +357,25 @@ func TestClientIsKilled(t *testing.T) {
 	if n := c.Stats().Channels; n != 0 {
 		t.Errorf("%d channels", n)
 	}
-	if free, all := freeSlots(c.slots), len(*c.slots.all.Load()); free != all {
-		t.Errorf("%d of %d slots are free", free, all)
+	if held := heldBlocks(c); held != 0 {
+		t.Errorf("%d blocks of memory are not free", held)
 	}
 }
 
-func freeSlots(s *slots) (n int) {
-	for next := uint32(s.free.Load()); next != 0; n++ {
-		next = s.at(next - 1).next.Load()
+// heldBlocks counts what is not free of the memory of a context.
+func heldBlocks(c *Context) (n int) {
+	m := c.memory
+	m.grow.Lock()
+	defer m.grow.Unlock()
+	for class := range m.classes {
+		for _, r := range m.classes[class].regions {
+			if r.mr != nil {
+				n += len(r.blocks)
+			}
+		}
+		for next := uint32(m.classes[class].free.Load()); next != 0; n-- {
+			next = m.at(next - 1).next.Load()
+		}
 	}
 	return n
 }
@@ -383,11 +394,8 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func wantFree(t testing.TB, c *Context) {
 	t.Helper()
 	eventually(t, "the channels are gone", func() bool { return c.Stats().Channels == 0 })
-	if free, all := freeSlots(c.slots), len(*c.slots.all.Load()); free != all {
-		t.Errorf("%d of %d slots are free", free, all)
-	}
-	if all, unused := c.buffers.stats(); all != unused {
-		t.Errorf("%d of %d bytes of buffers are not used", unused, all)
+	if n := heldBlocks(c); n != 0 {
+		t.Errorf("%d blocks of memory are in use", n)
 	}
 	if s := c.Stats(); s.PendingBytes != 0 || queuePairs(c) != s.CachedQPs {
 		t.Errorf("%d queue pairs; %+v", queuePairs(c), s)

@@ -90,6 +90,7 @@ func (c *Context) work() {
 		}
 	}
 	c.setTimer()
+	c.publish()
 	if c.news {
 		c.tellNews()
 	}
@@ -129,7 +130,7 @@ func (c *Context) handle(e *verbs.Completion) {
 	number := uint32(e.WRID)
 	switch e.WRID & workKind {
 	case workReceive:
-		t := c.slots.at(number)
+		t := c.memory.at(number)
 		t.owner.received(t, e)
 	case workFrame:
 		if ch := c.channels[number]; ch != nil {
@@ -344,6 +345,9 @@ type expiry struct{ task }
 func (*expiry) perform(c *Context) {
 	c.timerAt = never
 	now := c.now()
+	if c.memory.due() <= now {
+		c.memory.shrink(false)
+	}
 	for {
 		ch, ok := c.deadlines.due(now)
 		if !ok {
@@ -358,7 +362,7 @@ func (*expiry) perform(c *Context) {
 
 // setTimer arranges for the earliest deadline.
 func (c *Context) setTimer() {
-	next := c.deadlines.next()
+	next := min(c.deadlines.next(), c.memory.due())
 	if next >= c.timerAt {
 		return
 	}

@@ -33,16 +33,34 @@ func (a Access) verbs() verbs.Access {
 // Memory is registered memory: peers of the context's channels may reach it if they know where
 // it is (see Remote).
 type Memory struct {
-	mr *verbs.MR
+	mr    *verbs.MR
+	guard *guarded // in debug mode, of Alloc
 }
 
 // Alloc allocates and registers memory.
 func (c *Context) Alloc(length int, peers Access) (*Memory, error) {
+	if c.memory.debug != nil && length > 0 && length < verbs.MaxRegion {
+		return c.allocGuarded(length, peers)
+	}
 	mr, err := c.pd.AllocMemory(length, peers.verbs())
 	if err != nil {
 		return nil, fmt.Errorf("braid: %w", err)
 	}
-	return &Memory{mr}, nil
+	return &Memory{mr: mr}, nil
+}
+
+// allocGuarded is Alloc in debug mode.
+func (c *Context) allocGuarded(length int, peers Access) (*Memory, error) {
+	guard, err := c.memory.debug.alloc(length)
+	if err != nil {
+		return nil, fmt.Errorf("braid: %w", err)
+	}
+	mr, err := c.pd.RegisterMemory(guard.bytes(), peers.verbs())
+	if err != nil {
+		guard.close()
+		return nil, fmt.Errorf("braid: %w", err)
+	}
+	return &Memory{mr, guard}, nil
 }
 
 // Register registers memory of the program, which stays where it is.
@@ -51,7 +69,7 @@ func (c *Context) Register(b []byte, peers Access) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("braid: %w", err)
 	}
-	return &Memory{mr}, nil
+	return &Memory{mr: mr}, nil
 }
 
 // Bytes is the memory. What a peer may read or write at the same time is accessed by Load and
@@ -78,7 +96,13 @@ func (m *Memory) Remote() Remote {
 
 // Close deregisters the memory. When it returns, no peer writes it any more; one that tries
 // loses its channel.
-func (m *Memory) Close() error { return m.mr.Deregister() }
+func (m *Memory) Close() error {
+	err := m.mr.Deregister()
+	if m.guard != nil {
+		m.guard.close()
+	}
+	return err
+}
 
 // Remote is memory of a peer.
 type Remote struct {

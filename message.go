@@ -22,12 +22,12 @@ type Handler func(ctx context.Context, m *Msg) ([]byte, error)
 type Msg struct {
 	in       session.In
 	channel  *Channel
-	slot     *slot
-	buffer   *buffer
+	block    *block
 	arrived  time.Duration
 	traced   *traced // nil: it is not traced
 	released atomic.Bool
-	copied   bool // by a filter: the protocol does not know it
+	freed    *release // in debug mode
+	copied   bool     // by a filter: the protocol does not know it
 	replied  atomic.Bool
 	ctx      callContext // of a call
 
@@ -118,19 +118,24 @@ func (m *Msg) respond(ctx context.Context, kind session.Kind, payload []byte) er
 }
 
 // Release gives the memory of the message back. Forgotten messages keep theirs until the
-// context is closed.
+// context is closed, and beyond.
 func (m *Msg) Release() {
+	if !m.release() {
+		m.channel.context.memory.releasedTwice(m)
+	}
+}
+
+// release is Release of a message that a handler may have released itself.
+func (m *Msg) release() bool {
 	if m.released.Swap(true) {
-		return
+		return false
 	}
-	c := m.channel.context
-	if m.slot != nil {
-		c.slots.drop(m.slot)
-	}
-	if m.buffer != nil {
-		c.buffers.put(m.buffer)
+	m.channel.context.memory.noteRelease(m)
+	if m.block != nil {
+		m.channel.context.memory.drop(m.block)
 	}
 	m.in.Payload = nil
+	return true
 }
 
 // taking tells the protocol that the application has received a message.
@@ -168,7 +173,7 @@ func (m *Msg) handle() *task {
 			m.traced.end(nil)
 			m.traced = nil
 		}
-		m.Release()
+		m.release()
 		return &m.handled.task
 	}
 	if m.traced != nil {
@@ -185,7 +190,7 @@ func (m *Msg) handle() *task {
 	}
 	if err != nil { // the channel has ended, or there is no memory, not even for that
 		m.traced.end(err)
-		m.Release()
+		m.release()
 		m.channel.end(err)
 		return &m.handled.task
 	}

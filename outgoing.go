@@ -29,7 +29,7 @@ type outgoing struct {
 	until     until
 	order     uint64 // of the messages of a channel
 	payload   []byte
-	slot      *slot     // that has it, if it is small
+	slot      *block    // that has it, if it is small
 	mr        *verbs.MR // from which the peer reads it, if it is large
 	request   *Msg      // that it is the response to, if a handler gave it
 	traced    *traced   // nil: it is not traced
@@ -77,8 +77,8 @@ func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, er
 			o.Source = session.Source{Addr: o.mr.Addr(), RKey: o.mr.RKey()}
 		}
 	default:
-		if o.slot, err = c.slots.take(); err == nil {
-			copy(o.slot.bytes()[session.MaxHeader:], payload)
+		if o.slot, err = c.memory.takeFrame(); err == nil {
+			copy(o.slot.bytes(session.MaxHeader + len(payload))[session.MaxHeader:], payload)
 		}
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func (o *outgoing) posted(slotInUse bool) {
 		o.sending = true
 		o.users.Add(1)
 	} else if o.slot != nil {
-		o.channel.context.slots.put(o.slot)
+		o.channel.context.memory.put(o.slot)
 		o.slot = nil
 	}
 	if o.until == untilReusable && !o.Large {
@@ -160,7 +160,7 @@ func (o *outgoing) posted(slotInUse bool) {
 
 // completed handles the completion of a send from the slot.
 func (o *outgoing) completed(c *Context, e *verbs.Completion) {
-	c.slots.put(o.slot)
+	c.memory.put(o.slot)
 	o.slot, o.sending = nil, false
 	o.channel.frameSent(e)
 	o.drop()
@@ -189,7 +189,7 @@ func (o *outgoing) acknowledged() {
 func (o *outgoing) free() {
 	c := o.channel.context
 	if o.slot != nil && !o.sending {
-		c.slots.put(o.slot)
+		c.memory.put(o.slot)
 		o.slot = nil
 	}
 	if o.mr != nil {
@@ -197,7 +197,7 @@ func (o *outgoing) free() {
 		o.mr = nil
 	}
 	if o.request != nil {
-		o.request.Release()
+		o.request.release()
 		o.request = nil
 	}
 }

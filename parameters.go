@@ -54,6 +54,8 @@ var parameters = []Parameter{
 	{Name: "trace_sample_mask", Description: "a message is traced if its number has none of these bits", Online: true, number: func(c *Config) *int { return &c.TraceMask }},
 	{Name: "slow_threshold", Description: "time after which a phase of a traced message is slow; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.SlowThreshold }},
 	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
+	{Name: "no_stats", Description: "statistics are not published for other processes", flag: func(c *Config) *bool { return &c.NoStats }},
+	{Name: "debug_memory", Description: "find wrong uses of the memory of messages", flag: func(c *Config) *bool { return &c.DebugMemory }},
 }
 
 // Parameters lists what a configuration has, with the values of c as text.
@@ -111,6 +113,20 @@ func LoadConfig(path string) (Config, error) {
 		return Config{}, err
 	}
 	return c, nil
+}
+
+// debugMemory is also in the environment of a program that does not call LoadConfig, so that any can be
+// examined.
+func debugMemory(on bool) (bool, error) {
+	text, ok := os.LookupEnv(envPrefix + "DEBUG_MEMORY")
+	if !ok || on {
+		return on, nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("%w: %sDEBUG_MEMORY = %q: want true or false", ErrConfig, envPrefix, text)
+	}
+	return on, nil
 }
 
 func (c *Config) readFile(path string) error {

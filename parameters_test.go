@@ -22,6 +22,7 @@ func writeFile(t *testing.T, text string) string {
 func TestLoadConfig(t *testing.T) {
 	t.Setenv("BRAID_WINDOW", "32")
 	t.Setenv("BRAID_LINGER", "1500ms")
+	t.Setenv("BRAID_DEBUG_MEMORY", "false") // that the tests may be run with
 	got, err := LoadConfig(writeFile(t, `{"small_message": "8KiB", "window": 16, "keepalive": "3s", "single_path": true, "memory": "2GiB"}`))
 	if err != nil {
 		t.Fatal(err)

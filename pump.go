@@ -2,6 +2,7 @@ package braid
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/verbs"
@@ -14,7 +15,7 @@ func (ch *Channel) pump() {
 	if ch.ended.Load() != nil || ch.session == nil {
 		return
 	}
-	s := ch.session
+	s, now := ch.session, ch.context.now()
 	for m, ok := s.PollDelivery(); ok; m, ok = s.PollDelivery() {
 		ch.deliver(m.Ref.(*Msg))
 	}
@@ -26,7 +27,7 @@ func (ch *Channel) pump() {
 	}
 	ch.context.fetches.add(ch)
 	ch.context.fetches.post(ch.context)
-	err := ch.post()
+	err := ch.post(now)
 	if err == nil {
 		err = ch.postTransfers()
 	}
@@ -35,10 +36,11 @@ func (ch *Channel) pump() {
 		return
 	}
 	ch.context.deadlines.set(ch, s.Timeout())
+	ch.publish(now)
 }
 
 // post posts receives, then frames: what a frame grants is there when it arrives.
-func (ch *Channel) post() error {
+func (ch *Channel) post(now time.Duration) error {
 	for range ch.session.Wanted() {
 		if err := ch.postReceive(); err != nil {
 			return err
@@ -46,7 +48,7 @@ func (ch *Channel) post() error {
 	}
 	room := ch.context.cfg.sendDepth() - readsPerChannel
 	for ch.sends.posted < room {
-		f, ok := ch.session.PollFrame(ch.context.now(), ch.header[:0])
+		f, ok := ch.session.PollFrame(now, ch.header[:0])
 		if !ok {
 			break
 		}
@@ -58,13 +60,13 @@ func (ch *Channel) post() error {
 }
 
 func (ch *Channel) postReceive() error {
-	t, err := ch.context.slots.take()
+	t, err := ch.context.memory.takeFrame()
 	if err != nil {
 		return err
 	}
-	ch.sges[0] = t.mr.SGE(t.offset, ch.context.slots.size)
+	ch.sges[0] = t.sge(0, ch.context.memory.frameSize())
 	if err := ch.qp.PostRecv(&verbs.RecvWR{ID: workReceive | uint64(t.number), SGEs: ch.sges[:]}); err != nil {
-		ch.context.slots.put(t)
+		ch.context.memory.put(t)
 		return err
 	}
 	t.owner = ch
@@ -104,20 +106,20 @@ func (ch *Channel) postFrame(f *session.Frame) error {
 // postBundle sends several small messages in one frame, from a slot of its own.
 func (ch *Channel) postBundle(wr *verbs.SendWR, f *session.Frame) error {
 	c := ch.context
-	t, err := c.slots.take()
+	t, err := c.memory.takeFrame()
 	if err != nil {
 		return err
 	}
-	b := appendMessage(t.bytes()[:0], f.Message)
+	b := appendMessage(t.bytes(c.memory.frameSize())[:0], f.Message)
 	for _, m := range f.More {
 		b = appendMessage(b, m)
 	}
-	ch.sges[0] = t.mr.SGE(t.offset, len(b))
+	ch.sges[0] = t.sge(0, len(b))
 	t.owner, wr.SGEs = ch, ch.sges[:]
 	wr.ID, wr.Flags = workOperation|uint64(c.operations.add(t)), ch.sends.next(true)
 	if err := ch.qp.PostSend(wr); err != nil {
 		c.operations.take(uint32(wr.ID))
-		c.slots.put(t)
+		c.memory.put(t)
 		return err
 	}
 	f.Message.Ref.(*outgoing).posted(false)
@@ -130,20 +132,20 @@ func (ch *Channel) postBundle(wr *verbs.SendWR, f *session.Frame) error {
 // appendMessage adds a message to a bundle.
 func appendMessage(b []byte, m *session.Out) []byte {
 	b = session.AppendEntry(b, m)
-	return append(b, m.Ref.(*outgoing).slot.bytes()[session.MaxHeader:session.MaxHeader+m.Length]...)
+	return append(b, m.Ref.(*outgoing).slot.bytes(session.MaxHeader + m.Length)[session.MaxHeader:]...)
 }
 
 // putFrame says where a small message is sent from: by value if it is short, else its slot, which is then
 // in use until the completion.
 func (ch *Channel) putFrame(wr *verbs.SendWR, o *outgoing, header []byte) (inUse bool) {
 	start, length := session.MaxHeader-len(header), len(header)+o.Length
-	b := o.slot.bytes()[start : start+length]
+	b := o.slot.bytes(start + length)[start:]
 	copy(b, header)
 	if length <= maxInline {
 		wr.Inline = b
 		return false
 	}
-	ch.sges[0] = o.slot.mr.SGE(o.slot.offset+start, length)
+	ch.sges[0] = o.slot.sge(start, length)
 	wr.SGEs = ch.sges[:]
 	return true
 }

@@ -82,8 +82,8 @@ func TestQPCache(t *testing.T) {
 				if s := c.Stats(); s.ReusedQPs != 19 || s.CachedQPs != 1 || queuePairs(c) != 1 {
 					t.Errorf("%d reused, %d wait, %d queue pairs", s.ReusedQPs, s.CachedQPs, queuePairs(c))
 				}
-				if free, all := freeSlots(c.slots), len(*c.slots.all.Load()); free != all {
-					t.Errorf("%d of %d slots are free", free, all)
+				if n := heldBlocks(c); n != 0 {
+					t.Errorf("%d blocks of memory are in use", n)
 				}
 			}
 		})

@@ -43,6 +43,7 @@ func (c *Context) update(change func(*Config)) error {
 	c.cfg = next
 	c.qps.shrink(next.QPCache)
 	c.tracer.configure(&next)
+	c.memory.limit.Store(int64(next.Memory))
 	for _, ch := range c.channels {
 		if ch != nil {
 			c.touch(ch) // there may be room now

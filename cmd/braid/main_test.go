@@ -87,6 +87,9 @@ func TestUsageErrors(t *testing.T) {
 		{"lab run", "requires at least 1 arg"},
 		{"lab run cuts --kinds pigeon", "use one of"},
 		{"lab run nothing", "there are paths, spread, loss"},
+		{"stat now", "is no process number"},
+		{"stat --interval -1s", "must not be negative"},
+		{"stat --watch --interval 0", "10ms or more"},
 		{"version now", "unknown command"},
 		{"man", "accepts 1 arg"},
 	}
@@ -122,7 +125,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
-	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"version"}, {"man"}}
+	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"stat"}, {"version"}, {"man"}}
 	for _, lab := range []string{"", "up", "down", "status", "exec", "run", "fault", "fault cut", "fault loss", "fault rate", "fault ecn", "fault flap", "fault restore"} {
 		commands = append(commands, strings.Fields("lab "+lab))
 	}

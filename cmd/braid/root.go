@@ -19,6 +19,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
 		Example: `  braid demo
   braid perf write bw --loopback
   braid perf serve
+  braid stat --watch
   braid sim run quickstart
   braid lab run cuts`,
 	})
@@ -26,7 +27,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
 	root.SilenceErrors = true
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newDemo(), newPerf(), newSim(), newLab(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newPerf(), newStat(), newSim(), newLab(), newVersion(), newMan())
 	return root
 }
 

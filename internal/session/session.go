@@ -16,6 +16,8 @@ const Never time.Duration = math.MaxInt64
 // Counters of a session.
 type Counters struct {
 	Sent, Received       uint64 // messages
+	SentBytes            uint64 // of their payload
+	ReceivedBytes        uint64
 	Acknowledged         uint64 // of those sent, received by the peer's application
 	Acks, Nops, Blocked  uint64 // control frames sent; times that the peer's window was closed
 	Fetched              uint64 // bytes of large messages
@@ -67,10 +69,10 @@ func (s *Session) Granted() int {
 	return int(s.rx.edge)
 }
 
-// Counters returns what has happened so far.
-func (s *Session) Counters() Counters {
+// Counters returns what has happened so far. They go on counting.
+func (s *Session) Counters() *Counters {
 	s.count.Acknowledged = s.tx.acked
-	return s.count
+	return &s.count
 }
 
 // Send queues a message.
@@ -128,6 +130,23 @@ func (s *Session) Unacknowledged() int { return s.tx.unacked.Len() }
 // Unfinished returns how many messages PollAcked has not returned and nobody has withdrawn.
 func (s *Session) Unfinished() int {
 	return s.tx.done.Len() + s.tx.unacked.Len() + s.tx.responses.Len() + s.tx.queue.Len()
+}
+
+// Window is where the windows of both directions stand, in messages.
+type Window struct {
+	Sendable       int // that the peer would take now
+	Unacknowledged int // sent, and the peer's application does not have them
+	Granted        int // that the peer may send now
+	Held           int // arrived, and the application does not have them
+	Calls          int // ours, without a response
+}
+
+// Window returns where the windows stand.
+func (s *Session) Window() Window {
+	return Window{
+		Sendable: int(s.tx.edge - s.tx.windowed), Unacknowledged: s.tx.unacked.Len(),
+		Granted: s.rx.granted(), Held: s.rx.held, Calls: len(s.calls),
+	}
 }
 
 // AskForAck makes the peer tell what its application has received, so that who waits
@@ -232,6 +251,7 @@ func (s *Session) receive(m *In) error {
 	if m.Kind == Cancel {
 		s.rx.cancel(m.Call)
 	}
+	s.count.ReceivedBytes += uint64(m.Length)
 	if !m.Kind.IsResponse() && s.rx.windowed == s.rx.edge {
 		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
 	}
@@ -321,6 +341,7 @@ func (s *Session) take(now time.Duration) *Out {
 		return nil
 	}
 	s.count.Sent++
+	s.count.SentBytes += uint64(m.Length)
 	m.sent, m.SentAt = true, now
 	if m.Kind == Request {
 		s.rx.owed++
