@@ -81,7 +81,7 @@ func (c *Context) StatsFile() (path string, err error) {
 func (c *Context) beginPublishing() {
 	p := &c.publication
 	number := int(contexts.Add(1))
-	if c.cfg.NoStats {
+	if c.cfg.NoStats || c.runtime.Virtual() {
 		p.err = errNoStats
 		return
 	}
@@ -137,14 +137,17 @@ func (ch *Channel) beginPublishing() {
 	copy(r.Local[:], ch.conn.LocalAddr().String())
 	copy(r.Peer[:], ch.conn.RemoteAddr().String())
 	ch.record = r
-	ch.publishCarrier(carrierOf(ch.qp.Type()))
+	ch.publishCarrier()
 	ch.publish(now)
 	statfile.Publish(record)
 }
 
-// carrierOf is the word for what moves the messages of a channel.
-func carrierOf(kind verbs.QPType) string {
-	if kind == verbs.MP {
+// carrier is the word for what moves the messages of the channel.
+func (ch *Channel) carrier() string {
+	switch {
+	case ch.samples.fallback.onTCP:
+		return "tcp"
+	case ch.qp.Type() == verbs.MP:
 		return "mp"
 	}
 	return "rc"
@@ -165,8 +168,9 @@ func (ch *Channel) publish(now time.Duration) {
 	}
 	if now >= ch.samples.next {
 		ch.samples.next = now + transportInterval
-		ch.samples.take(ch.qp)
+		ch.samples.take(ch)
 		ch.samples.store(&r.Stats)
+		ch.publishCarrier()
 	}
 }
 
@@ -176,13 +180,11 @@ func (ch *Channel) publishState(state [8]byte) {
 	}
 }
 
-// publishCarrier tells what moves the messages from now on.
-func (ch *Channel) publishCarrier(name string) {
-	if ch.record != nil {
-		var word [8]byte // stored at once
-		copy(word[:], name)
-		ch.record.Carrier = word
-	}
+// publishCarrier tells what moves the messages.
+func (ch *Channel) publishCarrier() {
+	var word [8]byte // stored at once
+	copy(word[:], ch.carrier())
+	ch.record.Carrier = word
 }
 
 // unpublish ends the record.

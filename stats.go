@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/internal/statfile"
-	"github.com/braid-rdma/braid/verbs"
 )
 
 // Stats are what has happened on a channel, and how it is now.
@@ -41,7 +40,7 @@ func (ch *Channel) Stats() (s Stats) {
 	ch.context.exclusive(func() {
 		if ch.session != nil {
 			ch.count(&s)
-			ch.samples.take(ch.qp)
+			ch.samples.take(ch)
 			ch.samples.store(&s)
 		}
 	})
@@ -57,10 +56,6 @@ func (ch *Channel) count(s *Stats) {
 	w := ch.session.Window()
 	s.SendWindow, s.Unacknowledged, s.ReceiveWindow, s.Unread, s.OpenCalls = w.Sendable, w.Unacknowledged, w.Granted, w.Held, w.Calls
 	s.Queued, s.Handling, s.Reads = ch.session.Queued(), ch.handlers, ch.reads
-	if ch.fallback != nil {
-		state := ch.fallback.snapshot()
-		s.OnTCP, s.Moves, s.LastMove = state.onTCP, state.moves, state.reason
-	}
 }
 
 // All yields the numbers by name, always in the same order; times are in nanoseconds.
@@ -75,39 +70,54 @@ type transportSample struct {
 	next                time.Duration // when it is asked again
 	rnrs, retransmitted uint64
 	rtt                 time.Duration
+	fallback            carrierState
 }
 
-func (t *transportSample) take(qp *verbs.QP) {
-	q := qp.Stats()
+func (t *transportSample) take(ch *Channel) {
+	q := ch.qp.Stats()
 	t.rnrs, t.retransmitted = q.RNRNaksSent+q.RNRNaksReceived, q.Retransmitted
-	t.rtt = time.Duration(qp.Query().Flow.SmoothedRTT)
+	t.rtt = time.Duration(ch.qp.Query().Flow.SmoothedRTT)
+	if ch.fallback != nil {
+		t.fallback = ch.fallback.snapshot()
+	}
 }
 
 func (t *transportSample) store(s *Stats) {
 	s.RNRs, s.Retransmitted, s.RTT = t.rnrs, t.retransmitted, t.rtt
+	s.OnTCP, s.Moves, s.LastMove = t.fallback.onTCP, t.fallback.moves, t.fallback.reason
 }
 
 // ContextStats are what a context has.
 type ContextStats struct {
-	Channels     int    `stat:"gauge"`
-	Listeners    int    `stat:"gauge"`
-	OnTCP        int    `stat:"gauge"` // channels whose packets go by TCP now
-	Strangers    uint64 // TCP connections that belonged to no channel, and were refused
-	FrameBytes   int    `stat:"gauge"` // memory for small messages and receives
-	BufferBytes  int    `stat:"gauge"` // memory for large messages, and of it what is not used
-	UnusedBytes  int    `stat:"gauge"`
-	PendingBytes int    `stat:"gauge"` // of large messages that the application does not have yet
-	Waiting      int    `stat:"gauge"` // messages that wait for a handler's goroutine
-	CachedQPs    int    `stat:"gauge"` // queue pairs that wait for later channels
+	Channels     int `stat:"gauge"`
+	Listeners    int `stat:"gauge"`
+	FrameBytes   int `stat:"gauge"` // memory for small messages and receives
+	BufferBytes  int `stat:"gauge"` // memory for large messages, and of it what is not used
+	UnusedBytes  int `stat:"gauge"`
+	PendingBytes int `stat:"gauge"` // of large messages that the application does not have yet
+	Waiting      int `stat:"gauge"` // messages that wait for a handler's goroutine
+	CachedQPs    int `stat:"gauge"` // queue pairs that wait for later channels
 	ReusedQPs    uint64
-	// UnusedFrameBytes is of FrameBytes what is not used. It is counted when it is asked for, and not published.
-	UnusedFrameBytes int `stat:"-"`
+	// These are counted when they are asked for, and not published.
+	UnusedFrameBytes int    `stat:"-"` // of FrameBytes what is not used
+	OnTCP            int    `stat:"-"` // channels whose packets go by TCP now
+	Strangers        uint64 `stat:"-"` // TCP connections that belonged to no channel, and were refused
 }
 
 // Stats returns what the context has now.
 func (c *Context) Stats() (s ContextStats) {
-	c.exclusive(func() { c.count(&s) })
+	c.exclusive(func() {
+		c.count(&s)
+		for _, ch := range c.channels {
+			if ch != nil && ch.fallback != nil && ch.fallback.snapshot().onTCP {
+				s.OnTCP++
+			}
+		}
+	})
 	s.UnusedFrameBytes = c.memory.unusedFrames()
+	if c.streams != nil {
+		s.Strangers = c.streams.strangersRefused()
+	}
 	return s
 }
 
@@ -117,12 +127,4 @@ func (c *Context) count(s *ContextStats) {
 	s.FrameBytes, s.BufferBytes = int(c.memory.frames.Load()), int(c.memory.buffers.Load())
 	s.UnusedBytes = s.BufferBytes - int(c.memory.inUse.Load())
 	s.CachedQPs, s.ReusedQPs = len(c.qps.waiting), c.qps.reused
-	for _, ch := range c.channels {
-		if ch != nil && ch.fallback != nil && ch.fallback.snapshot().onTCP {
-			s.OnTCP++
-		}
-	}
-	if c.streams != nil {
-		s.Strangers = c.streams.strangersRefused()
-	}
 }

@@ -272,7 +272,7 @@ func appendPayload(b []byte, m *Out) []byte {
 // launch sends a frame. It lands at the peer's queue pair whether or not the program there is
 // awake; but a receive must be posted.
 func (e *end) launch(f Frame) {
-	b := encoded(f)
+	b, messages := encoded(f), append([]*Out{f.Message}, f.More...)
 	if len(f.More) > 0 && len(b) > e.w.bundle {
 		e.w.t.Fatalf("%s: a bundle of %d bytes, the peer takes %d", e.name, len(b), e.w.bundle)
 	}
@@ -286,7 +286,7 @@ func (e *end) launch(f Frame) {
 			in := &In{}
 			some, err := p.s.Arrived(e.w.now, f.Immediate, b, in)
 			for i := 0; some && err == nil; i++ {
-				p.checkTrace(append([]*Out{f.Message}, f.More...)[i], in)
+				p.checkTrace(messages[i], in)
 				in = &In{}
 				some, err = p.s.Next(in)
 			}
