@@ -317,7 +317,15 @@ func (m *memoryCache) unusedFrames() (bytes int) {
 	for next := uint32(c.free.Load()); next != 0 && bytes+c.stride <= most; bytes += c.stride {
 		next = m.at(next - 1).next.Load()
 	}
-	return bytes
+	m.grow.Lock()
+	defer m.grow.Unlock()
+	slack := int(m.frames.Load()) // what is left of the regions behind their last block
+	for _, r := range c.regions {
+		if r.mr != nil {
+			slack -= len(r.blocks) * c.stride
+		}
+	}
+	return bytes + slack
 }
 
 // giveBack deregisters a region and then unmaps it: no packet is sent from it or written to it any more.

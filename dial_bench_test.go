@@ -43,6 +43,7 @@ type dialer struct {
 }
 
 func newDialer(t testing.TB, cfg Config) *dialer {
+	cfg.Mock = MockOff // the network that a test disturbs is all there is
 	return &dialer{open(t, cfg), listen(t, open(t, cfg))}
 }
 

@@ -22,7 +22,7 @@ import (
 const childVariable = "BRAID_TEST_CHILD"
 
 // impatient is a configuration that notices a dead peer soon.
-var impatient = Config{Keepalive: 200 * time.Millisecond, Patience: 2 * time.Second, Linger: -1}
+var impatient = Config{Keepalive: 200 * time.Millisecond, Patience: 2 * time.Second, Linger: -1, Mock: MockOff}
 
 // beChild serves, or dials the address that it is given and sends without end; with a prefix it
 // calls instead. What it has handled, or which calls have succeeded, it tells at once: eight bytes for each.
