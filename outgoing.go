@@ -270,6 +270,7 @@ func (x *cancellation) perform(c *Context) {
 	}
 	if ch.session.Withdraw(c.now(), &o.Out) {
 		o.withdrawn = true
+		c.touch(ch) // what waited behind it may go
 		ch.countFlushed(o)
 		if !o.Kind.IsResponse() { // which its sender may try again
 			o.endTrace(c, x.err)

@@ -331,6 +331,54 @@ func TestFilterLosesCalls(t *testing.T) {
 	d.run(20 * sim.Second)
 }
 
+// TestGivenUpCallLetsOthersGo: a message behind a call that waits for its turn goes when that call is
+// given up.
+func TestGivenUpCallLetsOthersGo(t *testing.T) {
+	d := newDatacenter(t, 1)
+	cfg := Config{Channels: 4, Calls: 1, Keepalive: -1}
+	d.program(1, cfg, func(c *Context) error {
+		l, err := c.Listen(7174)
+		if err != nil {
+			return err
+		}
+		if err := c.SetFilter(&Filter{Drop: 1, Match: (*Msg).IsCall}); err != nil {
+			return err
+		}
+		ch, err := l.Accept(t.Context())
+		if err != nil {
+			return err
+		}
+		m, err := ch.Receive(t.Context())
+		if err == nil {
+			m.Release()
+		}
+		return err
+	})
+	d.program(0, cfg, func(c *Context) error {
+		ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+		if err != nil {
+			return err
+		}
+		for _, patience := range []time.Duration{500 * time.Millisecond, 100 * time.Millisecond} {
+			c.background.Go(func() {
+				ctx, cancel := c.runtime.WithTimeout(t.Context(), patience)
+				defer cancel()
+				_, _ = ch.Call(ctx, []byte("a call"))
+			})
+			d.net.Sleep(0, sim.Millisecond)
+		}
+		start := c.now()
+		if err := ch.Send(t.Context(), []byte("behind it")); err != nil {
+			return err
+		}
+		if took := c.now() - start; took > 200*time.Millisecond {
+			t.Errorf("the message has waited for %v", took)
+		}
+		return nil
+	})
+	d.run(20 * sim.Second)
+}
+
 // TestCallGivenUpEarly: a handler whose call was given up before it had arrived as a whole is told.
 func TestCallGivenUpEarly(t *testing.T) {
 	d := newDatacenter(t, 1)

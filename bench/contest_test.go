@@ -147,7 +147,7 @@ func TestReportForms(t *testing.T) {
 	if err := r.write(&markdown, options{markdown: true}); err != nil {
 		t.Fatal(err)
 	}
-	const line = "| ours | half round trip, p50 | 5.00 µs | 10.00 µs | 1.25 | ≤ 1.3 | yes |"
+	const line = "| ours | half round trip, p50 | 5.00 µs | 10.00 µs | 1.25 | peer | ≤ 1.3 | yes |"
 	if !strings.Contains(markdown.String(), line+"\n") {
 		t.Errorf("no line %q in\n%s", line, markdown.String())
 	}

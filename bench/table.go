@@ -126,14 +126,14 @@ func (r *row) targetText() string {
 	if r.Target == nil {
 		return ""
 	}
-	sign, unit := "≥", " "+r.Unit
+	sign := "≥"
 	if r.AtMost {
 		sign = "≤"
 	}
 	if r.TargetIsRatio {
-		unit = ""
+		return fmt.Sprintf("%s %.3g", sign, *r.Target)
 	}
-	return fmt.Sprintf("%s %.3g%s", sign, *r.Target, unit)
+	return fmt.Sprintf("%s %.1f %s", sign, *r.Target, r.Unit)
 }
 
 func (r *row) metText() string {
