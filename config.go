@@ -104,6 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Fragments = cmp.Or(c.Fragments, 64)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	c.Keepalive = cmp.Or(c.Keepalive, verbs.DefaultKeepalive)
+	c.Patience = cmp.Or(c.Patience, (retries+1)*verbs.AckTimeoutOf(17)) // also of single-path queue pairs, whose own is an eighth
 	c.Linger = cmp.Or(c.Linger, 5*time.Second)
 	c.QPCache = max(cmp.Or(c.QPCache, defaultQPCache), noQPCache)
 	c.Channels = cmp.Or(c.Channels, 1024)

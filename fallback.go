@@ -27,12 +27,13 @@ type fallback struct {
 	dialled  bool          // this side has dialled the channel
 	patience time.Duration // until the queue pair gives up
 
-	mu      sync.Mutex
-	inputs  []input
-	running bool
-	over    bool // the channel has ended
-	signal  chan struct{}
-	state   carrierState
+	mu       sync.Mutex
+	inputs   []input
+	running  bool
+	over     bool // the channel has ended
+	farewell bool // the peer has said that the channel is closed
+	signal   chan struct{}
+	state    carrierState
 
 	// The rest belongs to the goroutine.
 	mode       Carrier   // what was commanded
@@ -139,6 +140,9 @@ func (f *fallback) tell(in input) bool {
 		return false
 	}
 	droppable := in.kind == inputSilent || in.kind == inputProbed || in.kind == inputControl
+	if in.kind == inputControl && in.control[0] == controlBye && !f.farewell {
+		droppable, f.farewell = false, true // the last words count, once
+	}
 	if droppable && len(f.inputs) >= maxInputs {
 		return true
 	}
