@@ -101,9 +101,10 @@ func TestPublishedEnds(t *testing.T) {
 	a.Close()
 	<-b.gone
 	for _, c := range []*Context{a.context, b.context} {
-		if p := readOwn(t, c); len(p.Channels) != 0 || p.Stats.Channels != 0 {
-			t.Errorf("%+v", p)
-		}
+		eventually(t, "the channel is not published", func() bool { // at the end of the turn
+			p := readOwn(t, c)
+			return len(p.Channels) == 0 && p.Stats.Channels == 0
+		})
 		c.Close()
 	}
 	if _, err := ReadPublished(path); !errors.Is(err, fs.ErrNotExist) {
