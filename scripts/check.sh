@@ -85,19 +85,21 @@ step_darwin() {
 # goroutines, else without. The figures are long runs of code that other tests cover under
 # the detector, and the tests of the transport, which has no goroutine, only run side by side.
 needs_detector() {
-  local directory package
-  while read -r directory package; do
-    case $package in
-    */experiments/figures/* | */transport | */interop/rxe) continue ;;
-    esac
-    if grep -qsE '(^|[^[:alnum:]_"])go (func\b|[[:alnum:]_.]+\()|\.Go\(|\.Parallel\(|AfterFunc\(' "$directory"/*.go; then
-      echo "$package"
-    fi
-  done < <(go list -f '{{.Dir}} {{.ImportPath}}' ./...)
+  packages_with '(^|[^[:alnum:]_"])go (func\b|[[:alnum:]_.]+\()|\.Go\(|\.Parallel\(|AfterFunc\(' |
+    grep -v -e /experiments/figures/ -e /transport$ -e /interop/rxe$
 }
 
-# These count allocations or measure, which the detector would falsify, and are tested both ways.
-measuring='/(verbs|udp|sim|sim/topology)$'
+# What the detector would falsify, or what is not built with it, is tested without it as well:
+# tests that count allocations, guard pages, and what asks whether the detector is there.
+falsified() { packages_with 'AllocsPerRun|pages\.Guarded|^//go:build .*\brace\b'; }
+
+# packages_with lists the packages that have a pattern in their code or their tests.
+packages_with() {
+  local directory package
+  while read -r directory package; do
+    if grep -qsE "$1" "$directory"/*.go; then echo "$package"; fi
+  done < <(go list -f '{{.Dir}} {{.ImportPath}}' ./...)
+}
 
 # The seeds have a step of their own; here they are only a few. So have vet and the
 # virtual machine of the kernel's RoCE driver.
@@ -105,10 +107,7 @@ step_test() {
   local packages
   packages=$(go list ./... | grep -v /interop/rxe$)
   if CGO_ENABLED=1 have_detector; then
-    packages=$(
-      comm -23 <(sort <<<"$packages") <(needs_detector | sort)
-      grep -E "$measuring" <<<"$packages"
-    )
+    packages=$({ comm -23 <(sort <<<"$packages") <(needs_detector | sort); falsified; } | sort -u)
   fi
   # shellcheck disable=SC2086 # a list of packages
   BRAID_SEEDS=500 go test -vet=off -shuffle=on -timeout 10m $packages
