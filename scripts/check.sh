@@ -91,7 +91,14 @@ needs_detector() {
 
 # What the detector would falsify, or what is not built with it, is tested without it as well:
 # tests that count allocations, guard pages, and what asks whether the detector is there.
-falsified() { packages_with 'AllocsPerRun|pages\.Guarded|^//go:build .*\brace\b'; }
+falsified='AllocsPerRun|pages\.Guarded|raceEnabled|onlyWithoutDetector|^//go:build .*\brace\b'
+
+# falsified_tests is a pattern of the names of those tests.
+falsified_tests() {
+  local tests
+  tests=$(grep -rlE --include='*_test.go' "$falsified" . | xargs sed -nE 's/^func (Test[[:alnum:]_]*)\(.*/\1/p' | sort -u)
+  printf '^(%s)$' "${tests//$'\n'/|}"
+}
 
 # packages_with lists the packages that have a pattern in their code or their tests.
 packages_with() {
@@ -104,10 +111,13 @@ packages_with() {
 # The seeds have a step of their own; here they are only a few. So have vet and the
 # virtual machine of the kernel's RoCE driver.
 step_test() {
-  local packages
+  local packages both
   packages=$(go list ./... | grep -v /interop/rxe$)
   if CGO_ENABLED=1 have_detector; then
-    packages=$({ comm -23 <(sort <<<"$packages") <(needs_detector | sort); falsified; } | sort -u)
+    both=$(comm -12 <(needs_detector | sort) <(packages_with "$falsified" | sort))
+    packages=$(comm -23 <(sort <<<"$packages") <(needs_detector | sort))
+    # shellcheck disable=SC2086 # a list of packages
+    go test -vet=off -shuffle=on -timeout 10m -run "$(falsified_tests)" $both || return
   fi
   # shellcheck disable=SC2086 # a list of packages
   BRAID_SEEDS=500 go test -vet=off -shuffle=on -timeout 10m $packages
@@ -324,9 +334,9 @@ if [[ $# -gt 0 ]]; then
 else
   side_by_side "lane setup" "lane build format"
   if [[ " ${failed[*]:-} " != *" build "* ]]; then
-    side_by_side "lane test race" "lane interop" "idle_lane lint darwin seeds fuzz figures"
+    side_by_side "lane test race" "lane interop bench examples" "idle_lane lint darwin seeds fuzz figures"
     # These show numbers, and need the machine for themselves.
-    side_by_side "lane lab bench examples demo readme"
+    side_by_side "lane lab demo readme"
   fi
 fi
 

@@ -12,6 +12,7 @@ import (
 // TestSteadyStateDoesNotAllocate runs endless flows and counts allocations over a
 // slice of the run.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
+	onlyWithoutDetector(t)
 	dcqcn := verbs.QPOptions{Type: verbs.RC, RC: transport.DCQCNHPCC(10 * gbps).Options()}
 	for name, qp := range map[string]verbs.QPOptions{"MP paper": paper, "MP wire": wired, "RC": rc, "DCQCN": dcqcn} {
 		t.Run(name, func(t *testing.T) {

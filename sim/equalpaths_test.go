@@ -35,8 +35,9 @@ func equalPaths(t *testing.T, seed uint64, spines, virtual, ports int, qp verbs.
 // 4, 8 and 16 equal paths behind ECMP, whatever the hash. With 16 source ports,
 // each for good, it misses some of 16 paths in nearly every case.
 func TestDefaultsFillEqualPaths(t *testing.T) {
+	onlyWithoutDetector(t)
 	seeds := 8
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		seeds = 3
 	}
 	for _, test := range []struct {
@@ -71,6 +72,7 @@ func TestDefaultsFillEqualPaths(t *testing.T) {
 // paths have none. Where probing may try other source ports (MP-RDMA §3.5) all are
 // found; where it may not, they stay idle for ever.
 func TestProbingFindsNewPaths(t *testing.T) {
+	onlyWithoutDetector(t)
 	const spines, virtual = 8, 12
 	qp := wired
 	// A window that leaves virtual paths idle, and a probe in every round trip.

@@ -9,14 +9,20 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
+// onlyWithoutDetector skips long tests of what one thread does, which has nothing to race with.
+func onlyWithoutDetector(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("one thread runs these networks, so there is nothing to race with; the plain tests run them")
+	}
+}
+
 // TestFaults runs the rows of docs/faults.md that a network can show, each with
 // the promise that it checks. Rows 13, 14 and 16 are about bytes and packets that
 // no peer of ours sends: truncated, malformed, or 2^24 packets old. They are
 // checked in wire, transport and udp, where such packets can be made.
 func TestFaults(t *testing.T) {
-	if raceEnabled {
-		t.Skip("one thread runs these networks, so there is nothing to race with; the plain tests run them")
-	}
+	onlyWithoutDetector(t)
 	rows := []struct {
 		name string
 		run  func(*testing.T)
