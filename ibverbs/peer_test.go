@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -28,7 +29,7 @@ func TestPeerOfAnotherEngine(t *testing.T) {
 	if !*withPeer {
 		t.Skip("the other end is missing: go test ./interop/rxe runs this test")
 	}
-	a := newEnd(t, openDevice(t, 0, Config{}), verbs.QPOptions{Conn: verbs.ConnOptions{MTU: 1024}})
+	a := newEnd(t, openDevice(t, 0, Config{}), verbs.QPOptions{Conn: verbs.ConnOptions{MTU: 1024, AckTimeout: time.Second}})
 	must(t, a.qp.Prepare())
 	a.recv(1, 64)
 	must(t, json.NewEncoder(os.Stdout).Encode(greeting{a.qp.Params(), a.mr.Addr(), a.mr.RKey()}))

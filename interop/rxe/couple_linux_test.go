@@ -110,7 +110,7 @@ func (c *couple) makeBraidEnd(d *verbs.Device, o coupleOptions) {
 	}
 	c.qp, err = c.pd.CreateQP(verbs.QPOptions{
 		Type: verbs.RC, SendCQ: c.cq, SendDepth: o.sendDepth, RecvDepth: o.depth, SignalAll: true,
-		Conn: verbs.ConnOptions{MTU: o.mtu},
+		Conn: verbs.ConnOptions{MTU: o.mtu, AckTimeout: verbs.AckTimeoutOf(o.timeout), RetryCount: o.retries},
 	})
 	if err != nil {
 		c.t.Fatal(err)
