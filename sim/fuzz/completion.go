@@ -69,7 +69,7 @@ func (e *end) firstFailure(o *operation, status transport.Status) transport.Stat
 	switch {
 	case status == transport.RemAccessErr && e.trespasses(o):
 		return transport.RemAccessErr
-	case status == transport.WRFlushErr && (e.excluded() || e.respondsInVain()):
+	case status == transport.WRFlushErr && (e.excluded() || e.respondsInVain() || e.doubted(o)):
 		return transport.WRFlushErr
 	case !e.w.sc.harsh() && !e.lossInStep(o) && !e.peer().failed && !e.peer().excluded():
 		e.fail("%v %d: %v, though nothing lasted that long", o.kind, o.index, status)
@@ -99,6 +99,14 @@ func (e *end) respondsInVain() bool {
 	p := e.peer()
 	asked := slices.ContainsFunc(p.ops[:p.posted], func(o *operation) bool { return o.awaitsResponse() })
 	return e.talkSpec.qp.Type == verbs.MP && e.w.sc.harsh() && asked
+}
+
+// doubted says whether the connection may have ended while nothing of this end was outstanding: over MP a peer that
+// does not know whether its response has arrived, and cannot send it again because the key has ended, says so
+// until it gives up. If that is all it says for long enough it is taken to be gone.
+func (e *end) doubted(o *operation) bool {
+	responded := slices.ContainsFunc(e.ops[:o.index], func(q *operation) bool { return q.kind == verbs.OpRead })
+	return e.talkSpec.qp.Type == verbs.MP && e.w.sc.harsh() && o.late && responded
 }
 
 // checkEffect checks that what has completed has happened.

@@ -24,6 +24,7 @@ type operation struct {
 	thought  bool
 	ended    bool // it has completed, well or not
 	failed   bool
+	late     bool // it was posted when the connection had ended
 }
 
 // extent is a piece of memory that belongs to one operation.

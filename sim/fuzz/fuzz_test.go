@@ -54,6 +54,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		88052120: "a SEND and a synchronise WRITE arrive before the program polls",
 		88047880: "copies of datagrams take the receives of others",
 		88081063: "copies of datagrams take the receives of others",
+
+		121012426131208: "the peer doubts that its response has arrived, and nothing else is outstanding",
 	} {
 		if f := Run(seed); f != nil {
 			t.Errorf("%s: %v", why, f)

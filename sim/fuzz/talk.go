@@ -199,6 +199,7 @@ func (e *end) post(o *operation) {
 	if o.isAtomic() {
 		e.foresee(o, &wr)
 	}
+	o.late = e.qp.State() == verbs.Err
 	if err := e.qp.PostSend(&wr); err != nil {
 		e.fail("post of %v %d refused: %v", o.kind, o.index, err)
 	}
