@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,9 @@ const (
 type attendance struct {
 	nobody   bool          // leads, ever: see Config.Background
 	place    chan struct{} // holds one while somebody leads
+	present  atomic.Int32  // goroutines that wait, with the leader
+	waited   atomic.Bool   // the wait of one of the others may have ended, and it needs a processor
+	yielding atomic.Bool   // the leader lets them run, and then does what they have asked for
 	asleep   atomic.Bool   // the leader waits for the engine
 	leftAt   atomic.Int64  // when the last leader left
 	handling atomic.Int64  // since when the leader has been in a handler; 0: it is not
@@ -53,6 +57,26 @@ func (a *attendance) tell(e verbs.Engine) {
 	if a.asleep.Load() {
 		e.Wake()
 	}
+}
+
+// makeWay notes that somebody who waits for the leader has something to do.
+func (a *attendance) makeWay() {
+	if a.present.Load() > 1 {
+		a.waited.Store(true)
+	}
+}
+
+// yield lets those run whose wait has ended, on the processor of the leader. With a thread of their own they
+// would wait until the system takes a processor from one that polls, some milliseconds.
+func (a *attendance) yield() bool {
+	if !a.waited.Load() {
+		return false
+	}
+	a.waited.Store(false)
+	a.yielding.Store(true)
+	runtime.Gosched()
+	a.yielding.Store(false)
+	return true
 }
 
 // leave gives the place up; somebody who waits for it takes over.

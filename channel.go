@@ -46,6 +46,7 @@ type Channel struct {
 	sges      [1]verbs.SGE
 	flushes   []*flush
 	dirty     bool
+	unrung    bool
 	broken    bool          // the queue pair has failed
 	deadline  time.Duration // see deadlines
 	place     int
@@ -170,20 +171,31 @@ func (ch *Channel) Receive(ctx context.Context) (*Msg, error) {
 			}
 			continue
 		}
-		select {
-		case m := <-ch.incoming:
-			return ch.got(m), nil
-		case <-ch.done:
-		case c.attendance.place <- struct{}{}:
-			err := c.lead(ctx, (*receiving)(ch), false)
-			c.attendance.leave(c.now)
-			if err != nil && ctx.Err() != nil {
-				return nil, err
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if m, err := ch.await(ctx); m != nil || err != nil {
+			return m, err
 		}
 	}
+}
+
+// await waits for a message, in the leader's place if it is free. It may return with none.
+func (ch *Channel) await(ctx context.Context) (*Msg, error) {
+	c := ch.context
+	c.attendance.present.Add(1)
+	defer c.attendance.present.Add(-1)
+	select {
+	case m := <-ch.incoming:
+		return ch.got(m), nil
+	case <-ch.done:
+	case c.attendance.place <- struct{}{}:
+		err := c.lead(ctx, (*receiving)(ch), false)
+		c.attendance.leave(c.now)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return nil, nil
 }
 
 // got tells the protocol that the application has a message.
@@ -280,7 +292,7 @@ func (f *flush) perform(c *Context) {
 func (f *flush) finish(err error) {
 	f.err = err
 	f.finished.Store(true)
-	f.channel.context.news = true
+	f.channel.context.tell()
 	close(f.done)
 }
 

@@ -33,8 +33,9 @@ type Config struct {
 	// may be with handlers, default 128. Further ones wait, and so in the end does their sender.
 	Calls int
 	// Fragment is the most that one READ of a large message fetches, default 64 KiB
-	// (§V-C); Fragments is how many a context has outstanding, default 64.
-	Fragment, Fragments int
+	// (§V-C); Fragments is how many a context has outstanding, default 64, and FragmentsBeside
+	// how many while small messages come as well, which would wait behind them, default 2.
+	Fragment, Fragments, FragmentsBeside int
 	// Memory is how much the large messages of all channels may take that have not reached
 	// the application, default 1 GiB. Others wait; the longest message always fits. Memory that is not
 	// used is kept for later ones, but no more than makes up this sum.
@@ -102,6 +103,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Calls = cmp.Or(c.Calls, 128)
 	c.Fragment = cmp.Or(c.Fragment, 64<<10)
 	c.Fragments = cmp.Or(c.Fragments, 64)
+	c.FragmentsBeside = min(cmp.Or(c.FragmentsBeside, 2), c.Fragments)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	c.Keepalive = cmp.Or(c.Keepalive, verbs.DefaultKeepalive)
 	c.Patience = cmp.Or(c.Patience, (retries+1)*verbs.AckTimeoutOf(17)) // also of single-path queue pairs, whose own is an eighth
@@ -122,6 +124,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"Calls", c.Calls, 1, maxCalls},
 		{"Fragment", c.Fragment, 1024, maxMessage},
 		{"Fragments", c.Fragments, 1, 1 << 16},
+		{"FragmentsBeside", c.FragmentsBeside, 1, 1 << 16},
 		{"Memory", c.Memory, 1 << 20, 1 << 46},
 		{"QPCache", c.QPCache, noQPCache, verbs.MaxQPs},
 		{"Mock", int(c.Mock), 0, len(mockNames) - 1},

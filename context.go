@@ -45,11 +45,13 @@ type Context struct {
 	background sched.Group // goroutines of the context
 
 	// The rest belongs to the owner.
-	channels    []*Channel // by number; nil: free
+	at          time.Duration // when tasks or completions were last taken
+	channels    []*Channel    // by number; nil: free
 	freeNumbers []uint32
 	qps         qpCache
 	listeners   []*Listener
 	dirty       []*Channel // something may be to do
+	unrung      []*Channel // something was posted and is not transmitted
 	operations  operations
 	fetches     fetchQueue
 	requests    fifo.Queue[*Msg] // for handlers

@@ -30,11 +30,12 @@ func (ch *Channel) received(t *block, e *verbs.Completion) {
 // unpack takes the messages of a frame, which keep its block as long as they need it.
 func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	c, users := ch.context, int32(0)
-	m, now, tracing := c.newMsg(ch), c.now(), c.tracer.settings.Load()
+	m, now, tracing := c.newMsg(ch), c.at, c.tracer.settings.Load()
 	used, err := ch.session.Arrived(now, e.Imm, t.bytes(int(e.Bytes)), &m.in)
 	first := m.in.Length
 	for used && err == nil {
 		if !m.in.Large() {
+			c.fetches.smallAt = now
 			m.block = t
 			users++
 		}
@@ -82,7 +83,7 @@ func (ch *Channel) hand(m *Msg) {
 			return
 		}
 		ch.incoming <- m // never blocks: there is room for the window, and for copies of a filter
-		c.news = true
+		c.tell()
 	}
 }
 
@@ -153,6 +154,6 @@ func (ch *Channel) take(m *Msg) {
 	if ch.ended.Load() != nil {
 		return
 	}
-	ch.session.Taken(ch.context.now(), &m.in)
+	ch.session.Taken(ch.context.at, &m.in)
 	ch.context.touch(ch)
 }

@@ -40,7 +40,7 @@ const retries = 7
 const (
 	helloLen     = 14 // without TCP
 	helloTCPLen  = helloLen + 2 + len(token{})
-	helloVersion = 1
+	helloVersion = 2
 )
 
 func (h *hello) bytes() []byte {

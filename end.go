@@ -42,7 +42,7 @@ func (ch *Channel) fail(err error) {
 	c := ch.context
 	ch.ended.Store(&err)
 	close(ch.done)
-	c.news = true
+	c.tell()
 	ch.publishState(stateEnded)
 	c.deadlines.drop(ch)
 	c.fetches.remove(ch)

@@ -25,6 +25,12 @@ func (c *Context) Notify() <-chan struct{} {
 	return c.notify
 }
 
+// tell notes that somebody's wait has ended.
+func (c *Context) tell() {
+	c.news = true
+	c.attendance.makeWay()
+}
+
 // tellNews is the end of a turn of the owner in which somebody's wait has ended.
 func (c *Context) tellNews() {
 	c.news = false

@@ -2,6 +2,7 @@ package braid
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/braid-rdma/braid/internal/fifo"
 	"github.com/braid-rdma/braid/verbs"
@@ -11,9 +12,22 @@ import (
 // waits for another's message to end (X-RDMA §V-C).
 type fetchQueue struct {
 	turns       fifo.Queue[*Channel]
-	starved     []*Channel // that wait for memory
-	outstanding int        // fragments
-	memory      int        // bytes of messages that the application does not have yet
+	starved     []*Channel    // that wait for memory
+	outstanding int           // fragments
+	memory      int           // bytes of messages that the application does not have yet
+	smallAt     time.Duration // when a small message last came; 0: never
+}
+
+// smallTime is for how long a small message counts as one that comes beside large ones.
+const smallTime = 5 * time.Millisecond
+
+// room is how many fragments may be on their way. They lie before small messages in the queues of the network and
+// of the socket, and are few while such come.
+func (q *fetchQueue) room(c *Context) int {
+	if q.smallAt > 0 && c.at-q.smallAt < smallTime {
+		return c.cfg.FragmentsBeside
+	}
+	return c.cfg.Fragments
 }
 
 // add gives a channel a turn if it has something to read.
@@ -31,11 +45,8 @@ func (q *fetchQueue) remove(ch *Channel) {
 
 // post posts READs as far as there is room.
 func (q *fetchQueue) post(c *Context) {
-	for q.outstanding < c.cfg.Fragments {
-		ch, ok := q.turns.Pop()
-		if !ok {
-			return
-		}
+	for q.turns.Len() > 0 && q.outstanding < q.room(c) {
+		ch, _ := q.turns.Pop()
 		ch.fetching = false
 		if err := q.read(ch); err != nil {
 			ch.fail(fmt.Errorf("braid: fetch a message: %w", err))
@@ -67,7 +78,7 @@ func (q *fetchQueue) read(ch *Channel) error {
 	op := &fetch{message: m, length: f.Length}
 	number := c.operations.add(op)
 	ch.sges[0] = m.block.sge(f.Offset, f.Length)
-	err := ch.qp.PostSend(&verbs.SendWR{
+	err := ch.postSend(&verbs.SendWR{
 		ID: workOperation | uint64(number), Op: verbs.OpRead, Flags: ch.sends.next(true), SGEs: ch.sges[:],
 		RemoteAddr: in.Source.Addr + uint64(f.Offset), RKey: in.Source.RKey,
 	})
@@ -106,8 +117,8 @@ func (f *fetch) completed(c *Context, e *verbs.Completion) {
 	ch := f.message.channel
 	ch.reads--
 	c.fetches.outstanding--
-	c.fetches.post(c)
 	if e.Status != 0 || ch.ended.Load() != nil {
+		c.fetches.post(c) // others may have waited for it
 		ch.queuePairFailed()
 		return
 	}

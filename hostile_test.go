@@ -138,9 +138,9 @@ func TestStrangersAreRefused(t *testing.T) {
 	l := listen(t, open(t, Config{}))
 	manager, options := stranger(t)
 	later := hello{small: 1, maxMessage: 1, window: 1}
-	version2 := later.bytes()
-	version2[3] = 2
-	for name, data := range map[string][]byte{"nothing": nil, "words": []byte("let me in, whoever you are"), "version 2": version2, "no sizes": (&hello{}).bytes()} {
+	another := later.bytes()
+	another[3]++
+	for name, data := range map[string][]byte{"nothing": nil, "words": []byte("let me in, whoever you are"), "another version": another, "no sizes": (&hello{}).bytes()} {
 		options.PrivateData = data
 		_, err := manager.Dial(soon(t), l.Addr().String(), options)
 		var reject *cm.RejectError

@@ -13,10 +13,13 @@ const never time.Duration = math.MaxInt64
 
 // run does all there is to do, unless another goroutine is at it, which then does this one's
 // part as well. It returns false where another did the last of it.
-func (c *Context) run() (owner bool) {
+func (c *Context) run() (owner bool) { return c.turns(false) }
+
+// turns is run. The leader, which comes back, does not do all before it calls handlers: bulk data may come without end.
+func (c *Context) turns(leader bool) (owner bool) {
 	for c.owned.CompareAndSwap(false, true) {
 		c.overlooked.Store(false)
-		c.work()
+		c.work(leader)
 		if !c.disown() && c.handled.empty() {
 			return true
 		}
@@ -40,7 +43,9 @@ func (c *Context) look() {
 // submit asks the owner to do something.
 func (c *Context) submit(t *task) {
 	c.inbox.push(t)
-	c.run()
+	if !c.attendance.yielding.Load() { // else the leader does, what many ask for at once
+		c.run()
+	}
 }
 
 // exclusive runs f as the owner and returns when it is done.
@@ -70,22 +75,29 @@ func (c *Context) nextRequest() *Msg {
 
 // work is one turn of the owner: what was asked for, what has completed, and what
 // follows from it.
-func (c *Context) work() {
-	for {
-		busy := c.perform(c.inbox.take())
-		busy = c.perform(c.handled.take()) || busy
+func (c *Context) work(leader bool) {
+	for first := true; ; first = false {
+		asked, handled := c.inbox.take(), c.handled.take()
+		busy := asked != nil || handled != nil
+		if busy || first {
+			c.at = c.now() // not before what was asked for
+		}
+		c.perform(asked)
+		c.perform(handled)
 		if c.cq.Ready() {
 			n, _ := c.cq.Poll(c.polled[:]) // an error ends the queue pairs, which tell
+			c.at = c.now()                 // not before what has completed
 			for i := range c.polled[:n] {
 				c.handle(&c.polled[i])
 			}
 			busy = busy || n > 0
 		}
 		c.pumpDirty()
+		c.ring()
 		if c.attendance.nobody || c.runtime.Virtual() {
 			busy = c.dispatchAll() || busy
 		}
-		if !busy {
+		if !busy || leader && c.waiting.Load() > 0 {
 			break
 		}
 	}
@@ -97,14 +109,12 @@ func (c *Context) work() {
 }
 
 // perform does tasks, if there are any.
-func (c *Context) perform(t *task) bool {
-	some := t != nil
+func (c *Context) perform(t *task) {
 	for t != nil {
 		next := t.next // the task may be used again at once
 		t.job.perform(c)
 		t = next
 	}
-	return some
 }
 
 // pumpDirty lets the channels do what the last events allow.
@@ -196,6 +206,8 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 	if c.runtime.Virtual() { // one goroutine runs at a time, and each may lead
 		return c.lead(ctx, w, inline)
 	}
+	c.attendance.present.Add(1)
+	defer c.attendance.present.Add(-1)
 	select {
 	case <-done:
 		return nil
@@ -213,12 +225,15 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
 	for {
-		owner := c.run()
+		owner := c.turns(true)
 		if c.dispatchSome(inline) {
 			continue
 		}
 		if w.arrived() {
 			return nil
+		}
+		if c.attendance.yield() {
+			continue
 		}
 		if !owner {
 			runtime.Gosched() // the owner may need the processor
@@ -255,6 +270,7 @@ func (c *Context) dispatch(m *Msg, inline bool) {
 		c.attendance.exit(c.engine)
 		return
 	}
+	c.attendance.waited.Store(true)
 	c.background.Go(m.handleAlone)
 }
 
@@ -344,7 +360,7 @@ type expiry struct{ task }
 
 func (*expiry) perform(c *Context) {
 	c.timerAt = never
-	now := c.now()
+	now := c.at
 	if c.memory.due() <= now {
 		c.memory.shrink(false)
 	}

@@ -166,7 +166,7 @@ func (t *transfer) post() error {
 			wr.Flags |= verbs.Synchronise
 		}
 		ch.sges[0] = a.mr.SGE(t.offset, n)
-		if err := ch.qp.PostSend(&wr); err != nil {
+		if err := ch.postSend(&wr); err != nil {
 			c.operations.take(number)
 			return err
 		}
@@ -226,7 +226,7 @@ func (t *transfer) finish(err error) {
 	}
 	t.err = err
 	t.finished.Store(true)
-	t.channel.context.news = true
+	t.channel.context.tell()
 	close(t.done)
 }
 

@@ -119,7 +119,7 @@ func (o *outgoing) perform(c *Context) {
 	}
 	ch.order++
 	o.order = ch.order
-	now := c.now()
+	now := c.at
 	if o.traced != nil {
 		o.traced.accepted(o, now)
 	}
@@ -209,7 +209,7 @@ func (o *outgoing) finish(err error) {
 	}
 	o.err = err
 	o.finished.Store(true)
-	o.channel.context.news = true
+	o.channel.context.tell()
 	select {
 	case o.done <- struct{}{}:
 	default:
@@ -268,7 +268,7 @@ func (x *cancellation) perform(c *Context) {
 	if o.finished.Load() {
 		return
 	}
-	if ch.session.Withdraw(c.now(), &o.Out) {
+	if ch.session.Withdraw(c.at, &o.Out) {
 		o.withdrawn = true
 		c.touch(ch) // what waited behind it may go
 		ch.countFlushed(o)

@@ -42,6 +42,7 @@ var parameters = []Parameter{
 	{Name: "calls", Description: "calls of a channel that wait for a response, or are with handlers", number: func(c *Config) *int { return &c.Calls }},
 	{Name: "fragment", Description: "most that one READ fetches, bytes", number: func(c *Config) *int { return &c.Fragment }},
 	{Name: "fragments", Description: "READs of a context on their way", Online: true, number: func(c *Config) *int { return &c.Fragments }},
+	{Name: "fragments_beside", Description: "the same while small messages come as well", Online: true, number: func(c *Config) *int { return &c.FragmentsBeside }},
 	{Name: "memory", Description: "bytes of large messages that wait for the application", Online: true, number: func(c *Config) *int { return &c.Memory }},
 	{Name: "keepalive", Description: "silence after which a peer is asked whether it lives; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.Keepalive }},
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},

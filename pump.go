@@ -15,7 +15,7 @@ func (ch *Channel) pump() {
 	if ch.ended.Load() != nil || ch.session == nil {
 		return
 	}
-	s, now := ch.session, ch.context.now()
+	s, now := ch.session, ch.context.at
 	for m, ok := s.PollDelivery(); ok; m, ok = s.PollDelivery() {
 		ch.deliver(m.Ref.(*Msg))
 	}
@@ -74,12 +74,34 @@ func (ch *Channel) postReceive() error {
 	return nil
 }
 
+// postSend posts a request, which goes with the others of this turn.
+func (ch *Channel) postSend(wr *verbs.SendWR) error {
+	if err := ch.qp.PostSendMore(wr); err != nil {
+		return err
+	}
+	if !ch.unrung {
+		ch.unrung = true
+		ch.context.unrung = append(ch.context.unrung, ch)
+	}
+	return nil
+}
+
+// ring transmits what was posted in this turn.
+func (c *Context) ring() {
+	for _, ch := range c.unrung {
+		ch.unrung = false
+		_ = ch.qp.Ring() // it fails only where the queue pair is closed
+	}
+	clear(c.unrung)
+	c.unrung = c.unrung[:0]
+}
+
 // postFrame sends a frame. A small message is in a slot, with room for the header before it.
 func (ch *Channel) postFrame(f *session.Frame) error {
 	wr := verbs.SendWR{ID: workFrame | uint64(ch.number), Op: verbs.OpSendImm, Imm: f.Immediate}
 	if f.Message == nil {
 		wr.Inline, wr.Flags = f.Header, ch.sends.next(false)
-		return ch.qp.PostSend(&wr)
+		return ch.postSend(&wr)
 	}
 	if len(f.More) > 0 {
 		return ch.postBundle(&wr, f)
@@ -93,7 +115,7 @@ func (ch *Channel) postFrame(f *session.Frame) error {
 	if wr.ID&workKind == workFrame {
 		wr.Flags = ch.sends.next(false)
 	}
-	if err := ch.qp.PostSend(&wr); err != nil {
+	if err := ch.postSend(&wr); err != nil {
 		if wr.ID&workKind == workOperation {
 			ch.context.operations.take(uint32(wr.ID))
 		}
@@ -117,7 +139,7 @@ func (ch *Channel) postBundle(wr *verbs.SendWR, f *session.Frame) error {
 	ch.sges[0] = t.sge(0, len(b))
 	t.owner, wr.SGEs = ch, ch.sges[:]
 	wr.ID, wr.Flags = workOperation|uint64(c.operations.add(t)), ch.sends.next(true)
-	if err := ch.qp.PostSend(wr); err != nil {
+	if err := ch.postSend(wr); err != nil {
 		c.operations.take(uint32(wr.ID))
 		c.memory.put(t)
 		return err

@@ -14,7 +14,7 @@ func (c *Context) Config() (cfg Config) {
 }
 
 // Update changes the configuration of a running context: change gets the present one and
-// alters it. Fragments, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
+// alters it. Fragments, FragmentsBeside, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
 // channels that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
 // can not change. A configuration that is impossible is refused as a whole.
 func (c *Context) Update(change func(*Config)) (err error) {
@@ -30,12 +30,13 @@ func (c *Context) update(change func(*Config)) error {
 		return err
 	}
 	fixed := next
+	fixed.FragmentsBeside = c.cfg.FragmentsBeside
 	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
 	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
 	fixed.Trace, fixed.TraceMask = c.cfg.Trace, c.cfg.TraceMask
 	fixed.SlowThreshold, fixed.PollingWarn = c.cfg.SlowThreshold, c.cfg.PollingWarn
 	if fixed != c.cfg {
-		return fmt.Errorf("%w: only Fragments, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
+		return fmt.Errorf("%w: only Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
 	}
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)

@@ -123,3 +123,28 @@ func TestWithdraw(t *testing.T) {
 	}
 	m.Release()
 }
+
+// Calls go on while a large message is fetched on the same channel, and there are more of them than the window has
+// room for.
+func TestCallsBesideALargeMessage(t *testing.T) {
+	const window = 4
+	a, b := pair(t, Config{Window: window})
+	go b.Serve(t.Context(), func(_ context.Context, m *Msg) ([]byte, error) { return nil, nil })
+	sent := make(chan error, 1)
+	go func() { sent <- a.Send(soon(t), make([]byte, 128<<20)) }()
+	for calls := 0; ; calls++ {
+		select {
+		case err := <-sent:
+			if calls < 4*window || err != nil {
+				t.Errorf("%d calls beside the message, %v", calls, err)
+			}
+			return
+		default:
+			m, err := a.Call(soon(t), []byte("quick"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Release()
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -114,15 +115,18 @@ func getWeb(address string, duration time.Duration, out io.Writer, dial func(ctx
 	transport := &http.Transport{DialContext: dial}
 	defer transport.CloseIdleConnections()
 	web := &http.Client{Transport: transport}
-	into := make([]byte, largeBytes)
+	into := make([]byte, largeBytes+1)
 	get := func() error {
 		r, err := web.Get("http://" + address)
 		if err != nil {
 			return err
 		}
 		defer r.Body.Close()
-		_, err = io.ReadFull(r.Body, into)
-		return err
+		// Up to its end: the connection of a body that was not read to its end is closed.
+		if n, err := io.ReadFull(r.Body, into); n != largeBytes || !errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("a body of %d bytes: %w", n, err)
+		}
+		return nil
 	}
 	for range 2 * senders { // warm up
 		if err := get(); err != nil {

@@ -22,6 +22,25 @@ func (q *QP) PostSend(wr *SendWR) error {
 	return nil
 }
 
+// PostSendMore is PostSend where more follows: nothing is transmitted before the next PostSend, or Ring.
+func (q *QP) PostSendMore(wr *SendWR) error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	return q.postSendLocked(wr)
+}
+
+// Ring transmits what PostSendMore has left.
+func (q *QP) Ring() error {
+	if err := q.lock(); err != nil {
+		return err
+	}
+	defer q.device.unlock()
+	q.device.engine.Kick(q.transport)
+	return nil
+}
+
 // PostSends posts requests in order, as a batch: the engine transmits when all
 // are queued. It returns how many were queued; the error is that of the first
 // which was not.

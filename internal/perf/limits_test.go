@@ -165,7 +165,7 @@ func (b *bench) halfOpen() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	accepted, ended := make(chan struct{}), make(chan struct{})
-	hello := []byte("brd\x01\x00\x00\x10\x00\x00\x10\x00\x00\x00\x04") // that of a channel
+	hello := []byte("brd\x02\x00\x00\x10\x00\x00\x10\x00\x00\x00\x04") // that of a channel
 	go func() {
 		defer close(ended)
 		_, _ = m.Dial(ctx, b.client.Address, cm.Options{

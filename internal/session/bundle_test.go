@@ -90,7 +90,7 @@ func TestBundleOfALiar(t *testing.T) {
 				frame = append(frame, good...)
 			}
 		}
-		some, err := s.Arrived(0, uint32(makeImmediate(frameBundle, 0, 0, 0)), frame, &In{})
+		some, err := s.Arrived(0, uint32(makeImmediate(frameBundle, 0, 0, prompt, 0)), frame, &In{})
 		for some && err == nil {
 			some, err = s.Next(&In{})
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/braid-rdma/braid/internal/fifo"
@@ -35,21 +36,18 @@ func (m *In) Complete() bool { return !m.large || m.fetched == m.Length }
 
 // receiver is the half of the window that is ours to open (algorithm 1, "Receiver").
 type receiver struct {
-	window     fifo.Queue[*In] // arrived, and not all of them taken
-	held       int             // of them, those that count in the peer's window
-	owed       int             // responses that may come, each into a receive of its own
-	deliveries fifo.Queue[*In] // for the application
-	fetches    fifo.Queue[*In] // large, and not all asked for
-	taken      uint64          // messages that the application has received, in order (RTA)
-	posted     int             // receives that wait for a frame
-	edge       uint64          // messages that the peer was granted, responses apart
-	windowed   uint64          // of them, arrived
-	scanned    int             // of window: one-way messages before it are delivered
-	target     int             // the window that we want to offer
+	window     [numSequences]fifo.Queue[*In] // arrived, and the first of them not taken
+	held       int                           // messages that the application has not received, responses apart
+	owed       int                           // responses that may come, each into a receive of its own
+	deliveries fifo.Queue[*In]               // for the application
+	fetches    fifo.Queue[*In]               // large, and not all asked for
+	taken      counts                        // messages that the application has received, in order (RTA)
+	posted     int                           // receives that wait for a frame
+	edge       uint64                        // messages that the peer was granted, responses apart
+	windowed   uint64                        // of them, arrived
+	scanned    int                           // of the late ones: one-way messages before it are delivered
+	target     int                           // the window that we want to offer
 }
-
-// arrived is how many messages have come (WTA).
-func (r *receiver) arrived() uint64 { return r.taken + uint64(r.window.Len()) }
 
 // open extends the grant to what the posted receives allow.
 func (r *receiver) open() {
@@ -81,7 +79,7 @@ func (r *receiver) add(m *In, maxMessage int) error {
 	if m.Length > maxMessage {
 		return fmt.Errorf("%w: a message of %d bytes, at most %d are taken", ErrPeer, m.Length, maxMessage)
 	}
-	r.window.Push(m)
+	r.window[m.sequence()].Push(m)
 	if m.large && m.Length > 0 {
 		r.fetches.Push(m)
 	} else {
@@ -95,8 +93,8 @@ func (r *receiver) deliver(m *In) {
 	if m.Kind != Oneway {
 		r.deliveries.Push(m)
 	}
-	for ; r.scanned < r.window.Len(); r.scanned++ {
-		next := r.window.At(r.scanned)
+	for ; r.scanned < r.window[late].Len(); r.scanned++ {
+		next := r.window[late].At(r.scanned)
 		if next.Kind != Oneway {
 			continue
 		}
@@ -109,45 +107,56 @@ func (r *receiver) deliver(m *In) {
 
 // cancel marks a call that the application has not received: its caller has given it up.
 func (r *receiver) cancel(call uint32) {
-	for i := range r.window.Len() {
-		if m := r.window.At(i); m.Kind == Request && m.Call == call {
-			m.Cancelled = true
+	for q := range r.window {
+		for i := range r.window[q].Len() {
+			if m := r.window[q].At(i); m.Kind == Request && m.Call == call {
+				m.Cancelled = true
+			}
 		}
 	}
 }
 
-// advance counts what the application has received, up to the first that it has not.
-func (r *receiver) advance() {
-	for r.window.Len() > 0 && r.window.At(0).taken {
-		m, _ := r.window.Pop()
-		r.taken++
-		if !m.Kind.IsResponse() {
-			r.held--
+// take notes that the application has received a message. Those of its sequence count up to the first that it has
+// not received; the window opens for each.
+func (r *receiver) take(m *In) {
+	m.taken = true
+	if !m.Kind.IsResponse() {
+		r.held--
+	}
+	q := m.sequence()
+	for window := &r.window[q]; window.Len() > 0 && window.At(0).taken; r.taken[q]++ {
+		window.Pop()
+		if q == late {
+			r.scanned = max(0, r.scanned-1)
 		}
-		r.scanned = max(0, r.scanned-1)
 	}
 	r.open()
 }
 
-// takenThen is how many messages the application has received, responses apart.
-func (r *receiver) takenThen() uint64 { return r.windowed - uint64(r.held) }
-
-// hasRead says whether appendRead has something to tell.
+// hasRead says whether the bitmap of appendLate has something to tell.
 func (r *receiver) hasRead() bool {
-	for i := range r.window.Len() {
-		if m := r.window.At(i); m.remote && m.Complete() {
+	for i := range r.window[late].Len() {
+		if m := r.window[late].At(i); m.remote && m.Complete() {
 			return true
 		}
 	}
 	return false
 }
 
-// appendRead adds a bitmap of the large messages that are complete before their turn to be
+// A control frame says of late messages
+//
+//	bytes   field
+//	0-1     how many the application has received, modulo 2^14
+//	2-      a bitmap of those after them, the lowest bit first
+const lateCount = 2
+
+// appendLate adds that. The bitmap has the large messages that are complete before their turn to be
 // acknowledged: their senders may use the memory again.
-func (r *receiver) appendRead(b []byte) []byte {
+func (r *receiver) appendLate(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(r.taken[late]&takenMask))
 	start := len(b)
-	for i := range r.window.Len() {
-		if m := r.window.At(i); m.remote && m.Complete() {
+	for i := range r.window[late].Len() {
+		if m := r.window[late].At(i); m.remote && m.Complete() {
 			for len(b) <= start+i/8 {
 				b = append(b, 0)
 			}

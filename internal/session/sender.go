@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -35,19 +36,23 @@ func (k Kind) IsResponse() bool { return k == Response || k == Failure }
 type sender struct {
 	responses fifo.Queue[*Out] // not yet sent
 	queue     fifo.Queue[*Out] // others that are not yet sent
-	unacked   fifo.Queue[*Out] // sent; the peer's application has not received them
 	done      fifo.Queue[*Out] // acknowledged, for PollAcked
 	read      fifo.Queue[*Out] // large, and read by the peer, for PollRead
-	acked     uint64           // messages that the peer's application has received
+
+	// Of each sequence, what was sent and the peer's application has not received, and how many it has.
+	unacked [numSequences]fifo.Queue[*Out]
+	acked   counts
 
 	// The window counts all but responses.
-	edge      uint64 // those that may be sent
-	windowed  uint64 // sent
-	ackedThen uint64 // of them, received by the peer's application
+	edge     uint64 // those that may be sent
+	windowed uint64 // sent
 }
 
-// sent is how many messages were sent (SEQ).
-func (t *sender) sent() uint64 { return t.acked + uint64(t.unacked.Len()) }
+// sent is how many messages of a sequence were sent (SEQ).
+func (t *sender) sent(q sequence) uint64 { return t.acked[q] + uint64(t.unacked[q].Len()) }
+
+// unacknowledged is how many were sent that the peer's application has not received.
+func (t *sender) unacknowledged() int { return t.unacked[prompt].Len() + t.unacked[late].Len() }
 
 // add queues a message.
 func (t *sender) add(m *Out) {
@@ -85,7 +90,7 @@ func (t *sender) next(mayCall bool) *Out {
 		t.queue.Pop()
 		t.windowed++
 	}
-	t.unacked.Push(m)
+	t.unacked[m.sequence()].Push(m)
 	return m
 }
 
@@ -95,38 +100,57 @@ func (t *sender) withdraw(m *Out) bool {
 	return t.queue.Remove(same) || t.responses.Remove(same)
 }
 
-// handle takes the news of a frame (algorithm 1, line 4). The window is what it says
-// now: the peer never takes back what it has granted.
+// handle takes the news of a frame (algorithm 1, line 4).
 func (t *sender) handle(imm immediate) error {
-	ack := imm.ack(t.acked)
-	if ack > t.sent() {
-		return fmt.Errorf("%w: message %d is acknowledged, %d were sent", ErrPeer, ack, t.sent())
+	if err := t.acknowledge(imm.sequence(), imm.taken(t.acked[imm.sequence()])); err != nil {
+		return err
 	}
-	for ; t.acked < ack; t.acked++ {
-		m, _ := t.unacked.Pop()
-		t.done.Push(m)
-		if !m.Kind.IsResponse() {
-			t.ackedThen++
-		}
+	edge := imm.edge(t.edge)
+	if edge-t.edge > maxWindow {
+		return fmt.Errorf("%w: the window shrinks from message %d", ErrPeer, t.edge)
 	}
-	edge := t.ackedThen + imm.window()
-	if edge < t.edge {
-		return fmt.Errorf("%w: the window shrinks from %d to %d", ErrPeer, t.edge, edge)
+	if edge-t.windowed > maxWindow {
+		return fmt.Errorf("%w: a window of %d messages", ErrPeer, edge-t.windowed)
 	}
 	t.edge = edge
 	return nil
 }
 
-// handleRead takes the bitmap of messages beyond the acknowledged ones that the peer has read.
+// acknowledge ends the messages of a sequence that the peer's application has received.
+func (t *sender) acknowledge(q sequence, taken uint64) error {
+	if taken > t.sent(q) {
+		return fmt.Errorf("%w: message %d is acknowledged, %d were sent", ErrPeer, taken, t.sent(q))
+	}
+	for ; t.acked[q] < taken; t.acked[q]++ {
+		m, _ := t.unacked[q].Pop()
+		t.done.Push(m)
+	}
+	return nil
+}
+
+// handleLate takes what a control frame says of late messages.
+func (t *sender) handleLate(frame []byte) error {
+	if len(frame) < lateCount {
+		return fmt.Errorf("%w: a control frame of %d bytes", ErrPeer, len(frame))
+	}
+	count := immediate(binary.BigEndian.Uint16(frame))
+	if err := t.acknowledge(late, count.taken(t.acked[late])); err != nil {
+		return err
+	}
+	return t.handleRead(frame[lateCount:])
+}
+
+// handleRead takes the bitmap of late messages beyond the acknowledged ones that the peer has read.
 func (t *sender) handleRead(bitmap []byte) error {
+	unacked := &t.unacked[late]
 	for i := range 8 * len(bitmap) {
 		if bitmap[i/8]&(1<<(i%8)) == 0 {
 			continue
 		}
-		if i >= t.unacked.Len() || !t.unacked.At(i).Large {
-			return fmt.Errorf("%w: it has read message %d, which is not there to be read", ErrPeer, t.acked+uint64(i))
+		if i >= unacked.Len() || !unacked.At(i).Large {
+			return fmt.Errorf("%w: it has read message %d, which is not there to be read", ErrPeer, t.acked[late]+uint64(i))
 		}
-		if m := t.unacked.At(i); !m.read {
+		if m := unacked.At(i); !m.read {
 			m.read = true
 			t.read.Push(m)
 		}

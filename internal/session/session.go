@@ -38,8 +38,9 @@ type Session struct {
 	more     []*Out // of the last such frame, for PollFrame
 	arriving []byte // the rest of one that has arrived
 	// What the peer was told by the last frame.
-	toldTaken, toldEdge uint64
-	toldEcho            uint8
+	toldTaken counts
+	toldEdge  uint64
+	toldEcho  uint8
 	// Control frames sent, of those known to have been received, and received; modulo 4.
 	controlSent, controlEchoed, controlSeen uint8
 	ackNow                                  bool // the peer asked, or waits for memory
@@ -71,7 +72,7 @@ func (s *Session) Granted() int {
 
 // Counters returns what has happened so far. They go on counting.
 func (s *Session) Counters() *Counters {
-	s.count.Acknowledged = s.tx.acked
+	s.count.Acknowledged = s.tx.acked.sum()
 	return &s.count
 }
 
@@ -105,7 +106,7 @@ func (s *Session) Withdraw(now time.Duration, m *Out) bool {
 // a response, of which a message may be one, and messages that arrived, perhaps in part, and were not
 // delivered. The session is not used any more.
 func (s *Session) End(message, call func(*Out), arrived func(*In)) {
-	for _, q := range []*fifo.Queue[*Out]{&s.tx.done, &s.tx.unacked, &s.tx.responses, &s.tx.queue} {
+	for _, q := range []*fifo.Queue[*Out]{&s.tx.done, &s.tx.unacked[prompt], &s.tx.unacked[late], &s.tx.responses, &s.tx.queue} {
 		for m, ok := q.Pop(); ok; m, ok = q.Pop() {
 			message(m)
 		}
@@ -114,9 +115,11 @@ func (s *Session) End(message, call func(*Out), arrived func(*In)) {
 		call(s.calls[number])
 	}
 	clear(s.calls)
-	for m, ok := s.rx.window.Pop(); ok; m, ok = s.rx.window.Pop() {
-		if !m.delivered {
-			arrived(m)
+	for q := range s.rx.window {
+		for m, ok := s.rx.window[q].Pop(); ok; m, ok = s.rx.window[q].Pop() {
+			if !m.delivered {
+				arrived(m)
+			}
 		}
 	}
 }
@@ -125,11 +128,11 @@ func (s *Session) End(message, call func(*Out), arrived func(*In)) {
 func (s *Session) Queued() int { return s.tx.queue.Len() + s.tx.responses.Len() }
 
 // Unacknowledged returns how many were sent that the peer's application has not received.
-func (s *Session) Unacknowledged() int { return s.tx.unacked.Len() }
+func (s *Session) Unacknowledged() int { return s.tx.unacknowledged() }
 
 // Unfinished returns how many messages PollAcked has not returned and nobody has withdrawn.
 func (s *Session) Unfinished() int {
-	return s.tx.done.Len() + s.tx.unacked.Len() + s.tx.responses.Len() + s.tx.queue.Len()
+	return s.tx.done.Len() + s.tx.unacknowledged() + s.tx.responses.Len() + s.tx.queue.Len()
 }
 
 // Window is where the windows of both directions stand, in messages.
@@ -144,14 +147,14 @@ type Window struct {
 // Window returns where the windows stand.
 func (s *Session) Window() Window {
 	return Window{
-		Sendable: int(s.tx.edge - s.tx.windowed), Unacknowledged: s.tx.unacked.Len(),
+		Sendable: int(s.tx.edge - s.tx.windowed), Unacknowledged: s.tx.unacknowledged(),
 		Granted: s.rx.granted(), Held: s.rx.held, Calls: len(s.calls),
 	}
 }
 
 // AskForAck makes the peer tell what its application has received, so that who waits
 // for that does not wait for the peer's delay.
-func (s *Session) AskForAck() { s.nopDue = s.nopDue || s.tx.unacked.Len() > 0 }
+func (s *Session) AskForAck() { s.nopDue = s.nopDue || s.tx.unacknowledged() > 0 }
 
 // Wanted returns how many receives are to be posted; Posted tells that some were.
 func (s *Session) Wanted() int {
@@ -181,7 +184,7 @@ func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (b
 	s.watchWindow(now)
 	switch kind := i.kind(); {
 	case kind.isControl():
-		return false, s.handleControl(kind, frame)
+		return false, s.handleControl(i, frame)
 	case kind == frameBare:
 		m.Kind, m.Length, m.Payload = Oneway, len(frame), frame
 		return true, s.receive(m)
@@ -194,8 +197,8 @@ func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (b
 	return false, fmt.Errorf("%w: a frame of kind %d", ErrPeer, i.kind())
 }
 
-func (s *Session) handleControl(kind frameKind, frame []byte) error {
-	if err := s.tx.handleRead(frame); err != nil {
+func (s *Session) handleControl(i immediate, frame []byte) error {
+	if err := s.tx.handleLate(frame); err != nil {
 		return err
 	}
 	if (s.controlSeen-s.toldEcho)&3 == Reserve {
@@ -203,7 +206,7 @@ func (s *Session) handleControl(kind frameKind, frame []byte) error {
 	}
 	s.controlSeen++
 	s.count.ControlFramesArrived++
-	s.ackNow = s.ackNow || kind == frameNop
+	s.ackNow = s.ackNow || i.kind() == frameNop
 	return nil
 }
 
@@ -270,10 +273,9 @@ func (s *Session) PollDelivery() (*In, bool) {
 // Taken notes that the application has received a message. A large one's memory is
 // the peer's until it is told.
 func (s *Session) Taken(now time.Duration, m *In) {
-	m.taken = true
 	s.ackNow = s.ackNow || m.large
-	s.rx.advance()
-	if s.rx.taken > s.toldTaken && s.ackAt == Never {
+	s.rx.take(m)
+	if s.untold() > 0 && s.ackAt == Never {
 		s.ackAt = now + s.cfg.AckDelay
 	}
 }
@@ -374,7 +376,7 @@ func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 	}
 	s.controlSent++
 	s.readNow = false
-	return Frame{Immediate: s.news(kind), Header: s.rx.appendRead(b)}, true
+	return Frame{Immediate: s.news(kind), Header: s.rx.appendLate(b)}, true
 }
 
 // controlDue says which control frame is to go now. Two may be on their way; a third
@@ -401,16 +403,29 @@ func (s *Session) controlDue() (frameKind, bool) {
 func (s *Session) ackDue() bool {
 	grown := s.rx.edge - s.toldEdge
 	return s.ackNow || s.readNow && s.rx.hasRead() ||
-		s.rx.taken-s.toldTaken >= uint64(s.cfg.AckEvery) ||
+		s.untold() >= uint64(s.cfg.AckEvery) ||
 		grown > 0 && s.rx.windowed >= s.toldEdge || // it waits
 		grown >= uint64(max(1, s.rx.target/2))
 }
 
-// news is the immediate data of a frame that goes now.
+// untold is how many messages the application has received that the peer does not know of.
+func (s *Session) untold() uint64 { return s.rx.taken.sum() - s.toldTaken.sum() }
+
+// news is the immediate data of a frame that goes now. It has room for one of the sequences: that of which
+// more is to be told, and in a control frame, which has the late ones besides, the prompt ones.
 func (s *Session) news(kind frameKind) uint32 {
-	s.toldTaken, s.toldEdge, s.toldEcho = s.rx.taken, s.rx.edge, s.controlSeen
-	s.ackNow, s.ackAt = false, Never
-	return uint32(makeImmediate(kind, s.controlSeen, s.rx.edge-s.rx.takenThen(), s.rx.taken))
+	s.toldEdge, s.toldEcho = s.rx.edge, s.controlSeen
+	q := prompt
+	if kind.isControl() {
+		s.toldTaken[late] = s.rx.taken[late]
+	} else if s.rx.taken[late]-s.toldTaken[late] > s.rx.taken[prompt]-s.toldTaken[prompt] {
+		q = late
+	}
+	s.toldTaken[q] = s.rx.taken[q]
+	if s.untold() == 0 {
+		s.ackNow, s.ackAt = false, Never
+	}
+	return uint32(makeImmediate(kind, s.controlSeen, s.rx.edge, q, s.rx.taken[q]))
 }
 
 // watchWindow keeps the time since which messages have waited for the peer's window.
