@@ -51,7 +51,8 @@ type Channel struct {
 	deadline  time.Duration // see deadlines
 	place     int
 	reads     int              // outstanding
-	fetching  bool             // see fetchQueue
+	hasTurn   bool             // in the fetchQueue
+	fetching  int              // bytes that READs of large messages are on their way for
 	partial   fifo.Queue[*Msg] // that are being fetched
 	handling  *Msg             // messages that handlers have, and how many
 	handlers  int

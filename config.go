@@ -32,9 +32,10 @@ type Config struct {
 	// Calls is how many calls of a channel may wait for a response, and how many messages of one
 	// may be with handlers, default 128. Further ones wait, and so in the end does their sender.
 	Calls int
-	// Fragment is the most that one READ of a large message fetches, default 64 KiB
-	// (§V-C); Fragments is how many a context has outstanding, default 64, and FragmentsBeside
-	// how many while small messages come as well, which would wait behind them, default 2.
+	// Fragment is the unit in which large messages are read, default 64 KiB (§V-C); Fragments is
+	// how many a context has outstanding, default 64, and FragmentsBeside how many while small
+	// messages come as well, which would wait behind them, default 2. One READ is for one of them then, and
+	// for up to four where nothing small comes. One-sided operations are cut into fragments too.
 	Fragment, Fragments, FragmentsBeside int
 	// Memory is how much the large messages of all channels may take that have not reached
 	// the application, default 1 GiB. Others wait; the longest message always fits. Memory that is not
@@ -142,7 +143,7 @@ func (c Config) withDefaults() (Config, error) {
 
 // session is what a channel's protocol is told.
 func (c *Config) session() session.Config {
-	return session.Config{MinWindow: minWindow, MaxWindow: c.Window, MaxCalls: c.Calls, MaxMessage: c.MaxMessage, Fragment: c.Fragment}
+	return session.Config{MinWindow: minWindow, MaxWindow: c.Window, MaxCalls: c.Calls, MaxMessage: c.MaxMessage}
 }
 
 // frameSize is the length of a slot, in whole cache lines.

@@ -35,7 +35,7 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	first := m.in.Length
 	for used && err == nil {
 		if !m.in.Large() {
-			c.fetches.smallAt = now
+			c.fetches.small(now)
 			m.block = t
 			users++
 		}

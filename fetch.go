@@ -13,27 +13,43 @@ import (
 type fetchQueue struct {
 	turns       fifo.Queue[*Channel]
 	starved     []*Channel    // that wait for memory
-	outstanding int           // fragments
+	outstanding int           // bytes that READs are on their way for
 	memory      int           // bytes of messages that the application does not have yet
-	smallAt     time.Duration // when a small message last came; 0: never
+	smallAt     time.Duration // when a small message last came while there were such; 0: never
 }
 
 // smallTime is for how long a small message counts as one that comes beside large ones.
 const smallTime = 5 * time.Millisecond
 
-// room is how many fragments may be on their way. They lie before small messages in the queues of the network and
-// of the socket, and are few while such come.
-func (q *fetchQueue) room(c *Context) int {
-	if q.smallAt > 0 && c.at-q.smallAt < smallTime {
-		return c.cfg.FragmentsBeside
+// fragmentsPerRead is how many are read at once while no small message comes: READs cost packets and system calls.
+const fragmentsPerRead = 4
+
+// small notes that a small message has come.
+func (q *fetchQueue) small(now time.Duration) {
+	if q.outstanding > 0 {
+		q.smallAt = now
 	}
-	return c.cfg.Fragments
+}
+
+// limits are how many bytes may be on their way, and how many one READ is for. They lie before small messages in the
+// queues of the network and of the socket, and are few while such come.
+func (q *fetchQueue) limits(c *Context) (all, one int) {
+	if q.smallAt > 0 && c.at-q.smallAt < smallTime {
+		return c.cfg.FragmentsBeside * c.cfg.Fragment, c.cfg.Fragment
+	}
+	return c.cfg.Fragments * c.cfg.Fragment, fragmentsPerRead * c.cfg.Fragment
+}
+
+// mayRead says whether a channel has something to read and room for it.
+func (ch *Channel) mayRead() bool {
+	_, some := ch.session.NextFetch()
+	return some && ch.reads < readsPerChannel && ch.fetching < readsPerChannel*ch.context.cfg.Fragment
 }
 
 // add gives a channel a turn if it has something to read.
 func (q *fetchQueue) add(ch *Channel) {
-	if _, ok := ch.session.NextFetch(); ok && !ch.fetching && ch.reads < readsPerChannel {
-		ch.fetching = true
+	if !ch.hasTurn && ch.mayRead() {
+		ch.hasTurn = true
 		q.turns.Push(ch)
 	}
 }
@@ -45,17 +61,18 @@ func (q *fetchQueue) remove(ch *Channel) {
 
 // post posts READs as far as there is room.
 func (q *fetchQueue) post(c *Context) {
-	for q.turns.Len() > 0 && q.outstanding < q.room(c) {
+	all, one := q.limits(c)
+	for q.turns.Len() > 0 && q.outstanding < all {
 		ch, _ := q.turns.Pop()
-		ch.fetching = false
-		if err := q.read(ch); err != nil {
+		ch.hasTurn = false
+		if err := q.read(ch, one); err != nil {
 			ch.fail(fmt.Errorf("braid: fetch a message: %w", err))
 		}
 	}
 }
 
 // read posts the next READ of a channel, and gives it another turn.
-func (q *fetchQueue) read(ch *Channel) error {
+func (q *fetchQueue) read(ch *Channel, most int) error {
 	c := ch.context
 	in, _ := ch.session.NextFetch()
 	m := in.Ref.(*Msg)
@@ -74,7 +91,7 @@ func (q *fetchQueue) read(ch *Channel) error {
 		q.memory += in.Length
 		ch.partial.Push(m)
 	}
-	f, _ := ch.session.PollFetch()
+	f, _ := ch.session.PollFetch(most)
 	op := &fetch{message: m, length: f.Length}
 	number := c.operations.add(op)
 	ch.sges[0] = m.block.sge(f.Offset, f.Length)
@@ -87,7 +104,8 @@ func (q *fetchQueue) read(ch *Channel) error {
 		return err
 	}
 	ch.reads++
-	q.outstanding++
+	ch.fetching += f.Length
+	q.outstanding += f.Length
 	q.add(ch)
 	return nil
 }
@@ -116,7 +134,8 @@ type fetch struct {
 func (f *fetch) completed(c *Context, e *verbs.Completion) {
 	ch := f.message.channel
 	ch.reads--
-	c.fetches.outstanding--
+	ch.fetching -= f.length
+	c.fetches.outstanding -= f.length
 	if e.Status != 0 || ch.ended.Load() != nil {
 		c.fetches.post(c) // others may have waited for it
 		ch.queuePairFailed()

@@ -23,9 +23,6 @@ type Config struct {
 	MaxCalls int
 	// MaxMessage bounds the payload of a message, default 1 GiB.
 	MaxMessage int
-	// Fragment is how much of a large message one READ fetches, default 64 KiB
-	// (X-RDMA §V-C).
-	Fragment int
 	// AckEvery is after how many received messages an acknowledgement goes out by itself,
 	// default 16; AckDelay after which time, default 2 ms.
 	AckEvery int
@@ -43,7 +40,6 @@ func (c Config) withDefaults() Config {
 	c.MinWindow = min(c.MinWindow, c.MaxWindow)
 	c.MaxCalls = cmp.Or(c.MaxCalls, 128)
 	c.MaxMessage = cmp.Or(c.MaxMessage, 1<<30)
-	c.Fragment = cmp.Or(c.Fragment, 64<<10)
 	c.AckEvery = cmp.Or(c.AckEvery, 16)
 	c.AckDelay = cmp.Or(c.AckDelay, 2*time.Millisecond)
 	c.NopAfter = cmp.Or(c.NopAfter, 20*time.Millisecond)

@@ -38,7 +38,7 @@ func TestReadIsToldBesideMessages(t *testing.T) {
 	b.Send(1, &Out{Kind: Oneway, Length: 8}) // which the program at a does not take
 	b.Send(1, large)
 	deliver(t, b, a)
-	f, ok := a.PollFetch()
+	f, ok := a.PollFetch(1000)
 	if !ok {
 		t.Fatal("there is nothing to fetch")
 	}
@@ -78,7 +78,7 @@ func TestCallsBesideALargeMessage(t *testing.T) {
 			t.Fatalf("call %d: %+v", call, w)
 		}
 	}
-	fetch, _ := b.PollFetch()
+	fetch, _ := b.PollFetch(1000)
 	b.Fetched(fetch.Message, fetch.Length)
 	for m, ok := b.PollDelivery(); ok; m, ok = b.PollDelivery() {
 		b.Taken(1, m)

@@ -295,13 +295,13 @@ func (s *Session) NextFetch() (*In, bool) {
 	return s.rx.fetches.At(0), true
 }
 
-// PollFetch returns the next READ.
-func (s *Session) PollFetch() (Fetch, bool) {
+// PollFetch returns the next READ, of so many bytes at most.
+func (s *Session) PollFetch(most int) (Fetch, bool) {
 	m, ok := s.NextFetch()
 	if !ok {
 		return Fetch{}, false
 	}
-	f := Fetch{Message: m, Offset: m.asked, Length: min(s.cfg.Fragment, m.Length-m.asked)}
+	f := Fetch{Message: m, Offset: m.asked, Length: min(most, m.Length-m.asked)}
 	if m.asked += f.Length; m.asked == m.Length {
 		s.rx.fetches.Pop()
 	}

@@ -22,6 +22,8 @@ type world struct {
 	flying  flights
 	ordinal int
 	bundle  int
+
+	fragment int
 }
 
 // end is a session and the program that uses it.
@@ -78,9 +80,10 @@ func (f *flights) Pop() any {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), now: 1}
 	cfg := Config{
-		MinWindow: 1 + w.r.IntN(4), MaxWindow: 4 << w.r.IntN(5), MaxCalls: 1 << w.r.IntN(8), Fragment: 1024 + w.r.IntN(1<<16),
+		MinWindow: 1 + w.r.IntN(4), MaxWindow: 4 << w.r.IntN(5), MaxCalls: 1 << w.r.IntN(8),
 		AckEvery: 1 + w.r.IntN(16), Epoch: time.Duration(w.r.Int64N(1 << 60)),
 	}
+	w.fragment = 1024 + w.r.IntN(1<<16)
 	if w.r.IntN(3) > 0 {
 		w.bundle = 1 + w.r.IntN(4096)
 	}
@@ -229,7 +232,7 @@ func (e *end) pump() {
 	for m, ok := e.s.PollRead(); ok; m, ok = e.s.PollRead() {
 		e.freed[m] = true
 	}
-	for f, ok := e.s.PollFetch(); ok; f, ok = e.s.PollFetch() {
+	for f, ok := e.s.PollFetch(e.w.fragment); ok; f, ok = e.s.PollFetch(e.w.fragment) {
 		e.w.after(e.w.short(), func() {
 			if m := e.peer.large[sourceOf{f.Message.Source.Addr, f.Message.Kind.IsResponse()}]; e.peer.freed[m] {
 				e.w.t.Fatalf("%s: message %v is read after its memory was given back", e.name, m.Ref)
