@@ -159,6 +159,7 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 			return
 		}
 		ch.prepareFallback()
+		ch.context.touch(ch) // messages may have come already
 		if ch.broken {
 			ch.broken = false
 			ch.queuePairFailed()

@@ -12,13 +12,14 @@ import (
 
 // pump does what the channel's protocol wants done.
 func (ch *Channel) pump() {
-	if ch.ended.Load() != nil || ch.session == nil {
+	if ch.session == nil {
+		return
+	}
+	ch.deliverAll()
+	if ch.ended.Load() != nil {
 		return
 	}
 	s, now := ch.session, ch.context.at
-	for m, ok := s.PollDelivery(); ok; m, ok = s.PollDelivery() {
-		ch.deliver(m.Ref.(*Msg))
-	}
 	for m, ok := s.PollRead(); ok; m, ok = s.PollRead() {
 		m.Ref.(*outgoing).readByPeer()
 	}
@@ -37,6 +38,18 @@ func (ch *Channel) pump() {
 	}
 	ch.context.deadlines.set(ch, s.Timeout())
 	ch.publish(now)
+}
+
+// deliverAll hands on what is complete, until the channel ends. What comes before its establishment waits for that: nobody
+// has the channel yet, and no response could be sent.
+func (ch *Channel) deliverAll() {
+	for ch.conn != nil && ch.ended.Load() == nil {
+		m, ok := ch.session.PollDelivery()
+		if !ok {
+			return
+		}
+		ch.deliver(m.Ref.(*Msg))
+	}
 }
 
 // post posts receives, then frames: what a frame grants is there when it arrives.

@@ -55,6 +55,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		88047880: "copies of datagrams take the receives of others",
 		88081063: "copies of datagrams take the receives of others",
 
+		121012426723711: "a call is given up, and lost by a filter, before the channel is established",
 		121012426131208: "the peer doubts that its response has arrived, and nothing else is outstanding",
 	} {
 		if f := Run(seed); f != nil {
