@@ -156,6 +156,7 @@ step_seeds() {
       return 1
     }
   done
+  export GOGC=2000 # as scripts/soak has it
   echo "$BRAID_SEEDS seeds from $seed_base on (again: BRAID_SEED_BASE=$seed_base make seeds)"
   BRAID_SEED_BASE=$seed_base go test ./transport/... ./cm/machine ./bundle/machine -run '^TestSeeds' -count=1 -timeout 15m
   # Whole programs at both ends of a channel: a seed takes ten times as long.
