@@ -2,10 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/braid-rdma/braid/experiments/sweep"
 )
 
 func TestSimRunPrintsOneObject(t *testing.T) {
@@ -103,6 +109,35 @@ func TestSimSweepIsTheSameEverywhere(t *testing.T) {
 	code, queued, stderr := braid(t, append(args, "--listen", "127.0.0.1:0")...)
 	if code != 0 || queued != local {
 		t.Errorf("code %d, %s: through the queue:\n%swant\n%s", code, stderr, queued, local)
+	}
+}
+
+// A sweep whose own workers cannot work says so, and does not wait for others.
+func TestSimSweepWithoutWorkers(t *testing.T) {
+	server, err := sweep.StartServer("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	conn, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A work queue has one consumer.
+	stream := jetstream.StreamConfig{Name: "braid-sweep-jobs", Subjects: []string{"braid.sweep.jobs"}, Retention: jetstream.WorkQueuePolicy}
+	if _, err := js.CreateStream(t.Context(), stream); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateConsumer(t.Context(), stream.Name, jetstream.ConsumerConfig{Durable: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (sweepPlace{workers: 2}).share(t.Context(), server.URL(), []sweep.Job{{}}, nil); !errors.Is(err, sweep.ErrNATS) {
+		t.Errorf("the sweep ends with %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,18 +122,38 @@ func (p sweepPlace) run(ctx context.Context, log io.Writer, jobs []sweep.Job, sh
 		}
 		defer server.Close()
 		fmt.Fprintf(log, "other machines may help: braid sim worker %s\n", server.URL())
-		working, stop := context.WithCancel(ctx)
-		defer stop()
-		for range p.localWorkers() {
-			go func() {
-				if err := sweep.Work(working, server.URL(), runJob); err != nil && working.Err() == nil {
-					fmt.Fprintln(log, err)
-				}
-			}()
-		}
-		return sweep.Queue(ctx, server.URL(), jobs, share)
+		return p.share(ctx, server.URL(), jobs, share)
 	}
 	return sweep.Local(ctx, jobs, runJob, p.workers, share)
+}
+
+// workerTries is how often a worker of this machine may fail: the server, in the same process, is slow to respond where
+// the machine is busy.
+const workerTries = 5
+
+// share works on the jobs of a server as others do. It ends with the sweep, or with the last of its workers: others may
+// never come.
+func (p sweepPlace) share(ctx context.Context, url string, jobs []sweep.Job, progress func(float64)) ([]sweep.Result, error) {
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var left atomic.Int32
+	left.Store(int32(p.localWorkers()))
+	for range p.localWorkers() {
+		go func() {
+			var err error
+			for tries := 0; tries < workerTries && working.Err() == nil; tries++ {
+				err = sweep.Work(working, url, runJob)
+			}
+			if left.Add(-1) == 0 {
+				stop(err)
+			}
+		}()
+	}
+	found, err := sweep.Queue(working, url, jobs, progress)
+	if cause := context.Cause(working); err != nil && cause != nil {
+		err = cause
+	}
+	return found, err
 }
 
 func (p sweepPlace) localWorkers() int {
