@@ -335,9 +335,9 @@ if [[ $# -gt 0 ]]; then
 else
   side_by_side "lane setup" "lane build format"
   if [[ " ${failed[*]:-} " != *" build "* ]]; then
-    side_by_side "lane test race" "lane interop bench examples" "idle_lane lint darwin seeds fuzz figures"
-    # These show numbers, and need the machine for themselves.
-    side_by_side "lane lab demo readme"
+    side_by_side "lane test race" "lane interop bench examples demo readme" "idle_lane lint darwin"
+    # The lab measures, and waits for much of its time.
+    side_by_side "lane lab" "idle_lane seeds fuzz figures"
   fi
 fi
 
