@@ -46,7 +46,7 @@ type Channel struct {
 	sges      [1]verbs.SGE
 	flushes   []*flush
 	dirty     bool
-	unrung    bool
+	unrung    bool          // see Context.unrung
 	broken    bool          // the queue pair has failed
 	deadline  time.Duration // see deadlines
 	place     int

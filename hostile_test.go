@@ -70,7 +70,7 @@ func TestHostilePeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	const bare, withHeader, ack = 0 << 29, 1 << 29, 2 << 29
-	const window = 4 << 16 // what an honest peer grants at first
+	const window = 4 << 15 // what an honest peer grants at first
 	source := make([]byte, 16)
 	binary.BigEndian.PutUint32(source[12:], 1<<16)
 	lies := map[string]func(p *verbs.SendWR){
@@ -78,7 +78,10 @@ func TestHostilePeers(t *testing.T) {
 		"an acknowledgement of what was not sent": func(p *verbs.SendWR) { p.Imm = ack | window | 5 },
 		"a window that shrinks":                   func(p *verbs.SendWR) { p.Imm = ack },
 		"an unknown kind of frame":                func(p *verbs.SendWR) { p.Imm = 7<<29 | window },
-		"a control frame with a payload":          func(p *verbs.SendWR) { p.Imm, p.Inline = ack|window, []byte("x") },
+		"a window that is too wide":               func(p *verbs.SendWR) { p.Imm, p.Inline = ack|2051<<15, []byte{0, 0} },
+		"a control frame that is cut":             func(p *verbs.SendWR) { p.Imm, p.Inline = ack|window, []byte("x") },
+		"an acknowledgement of late messages":     func(p *verbs.SendWR) { p.Imm, p.Inline = ack|window, []byte{0, 5} },
+		"a large message read that was not sent":  func(p *verbs.SendWR) { p.Imm, p.Inline = ack|window, []byte{0, 0, 1} },
 		"a header that is cut":                    func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, []byte{2, 0, 0} },
 		"a header longer than the frame":          func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 0, 900, 1) },
 		"a trace extension that is cut":           func(p *verbs.SendWR) { p.Imm, p.Inline = withHeader|window, headed(2, 2, 60, 1, make([]byte, 52)...) },

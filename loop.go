@@ -43,7 +43,7 @@ func (c *Context) look() {
 // submit asks the owner to do something.
 func (c *Context) submit(t *task) {
 	c.inbox.push(t)
-	if !c.attendance.yielding.Load() { // else the leader does, what many ask for at once
+	if !c.attendance.yielding.Load() { // else the leader will, for all that ask meanwhile
 		c.run()
 	}
 }

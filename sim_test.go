@@ -284,17 +284,22 @@ func TestHandshakeOfTheDead(t *testing.T) {
 	}
 }
 
+// listenWithoutCalls listens, and has a filter lose all calls.
+func listenWithoutCalls(c *Context) (*Listener, error) {
+	if err := c.SetFilter(&Filter{Drop: 1, Match: (*Msg).IsCall}); err != nil {
+		return nil, err
+	}
+	return c.Listen(7174)
+}
+
 // TestFilterLosesCalls: a channel on which a filter has lost as many calls as there may be takes
 // others when they have been given up.
 func TestFilterLosesCalls(t *testing.T) {
 	d := newDatacenter(t, 1)
 	cfg := Config{Channels: 4, Calls: 1}
 	d.program(1, cfg, func(c *Context) error {
-		l, err := c.Listen(7174)
+		l, err := listenWithoutCalls(c)
 		if err != nil {
-			return err
-		}
-		if err := c.SetFilter(&Filter{Drop: 1, Match: (*Msg).IsCall}); err != nil {
 			return err
 		}
 		err = l.Serve(t.Context(), func(_ context.Context, m *Msg) ([]byte, error) {
@@ -337,11 +342,8 @@ func TestGivenUpCallLetsOthersGo(t *testing.T) {
 	d := newDatacenter(t, 1)
 	cfg := Config{Channels: 4, Calls: 1, Keepalive: -1}
 	d.program(1, cfg, func(c *Context) error {
-		l, err := c.Listen(7174)
+		l, err := listenWithoutCalls(c)
 		if err != nil {
-			return err
-		}
-		if err := c.SetFilter(&Filter{Drop: 1, Match: (*Msg).IsCall}); err != nil {
 			return err
 		}
 		ch, err := l.Accept(t.Context())

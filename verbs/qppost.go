@@ -22,7 +22,7 @@ func (q *QP) PostSend(wr *SendWR) error {
 	return nil
 }
 
-// PostSendMore is PostSend where more follows: nothing is transmitted before the next PostSend, or Ring.
+// PostSendMore is PostSend where more follows: the engine need not transmit before the next PostSend, or Ring.
 func (q *QP) PostSendMore(wr *SendWR) error {
 	if err := q.lock(); err != nil {
 		return err

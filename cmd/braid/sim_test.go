@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,7 +137,7 @@ func TestSimSweepWithoutWorkers(t *testing.T) {
 	if _, err := js.CreateConsumer(t.Context(), stream.Name, jetstream.ConsumerConfig{Durable: "another"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (sweepPlace{workers: 2}).share(t.Context(), server.URL(), []sweep.Job{{}}, nil); !errors.Is(err, sweep.ErrNATS) {
+	if _, err := (sweepPlace{workers: 1}).workAlong(t.Context(), io.Discard, server.URL(), []sweep.Job{{}}, nil); !errors.Is(err, sweep.ErrNATS) {
 		t.Errorf("the sweep ends with %v", err)
 	}
 }

@@ -122,18 +122,17 @@ func (p sweepPlace) run(ctx context.Context, log io.Writer, jobs []sweep.Job, sh
 		}
 		defer server.Close()
 		fmt.Fprintf(log, "other machines may help: braid sim worker %s\n", server.URL())
-		return p.share(ctx, server.URL(), jobs, share)
+		return p.workAlong(ctx, log, server.URL(), jobs, share)
 	}
 	return sweep.Local(ctx, jobs, runJob, p.workers, share)
 }
 
-// workerTries is how often a worker of this machine may fail: the server, in the same process, is slow to respond where
-// the machine is busy.
+// workerTries is how often a worker of this machine may fail before it is given up.
 const workerTries = 5
 
-// share works on the jobs of a server as others do. It ends with the sweep, or with the last of its workers: others may
-// never come.
-func (p sweepPlace) share(ctx context.Context, url string, jobs []sweep.Job, progress func(float64)) ([]sweep.Result, error) {
+// workAlong queues the jobs at a server and works on them as others do. It ends with the sweep, or with the last worker of
+// this machine: others may never come.
+func (p sweepPlace) workAlong(ctx context.Context, log io.Writer, url string, jobs []sweep.Job, share func(float64)) ([]sweep.Result, error) {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var left atomic.Int32
@@ -142,14 +141,16 @@ func (p sweepPlace) share(ctx context.Context, url string, jobs []sweep.Job, pro
 		go func() {
 			var err error
 			for tries := 0; tries < workerTries && working.Err() == nil; tries++ {
-				err = sweep.Work(working, url, runJob)
+				if err = sweep.Work(working, url, runJob); err != nil && working.Err() == nil {
+					fmt.Fprintln(log, err)
+				}
 			}
 			if left.Add(-1) == 0 {
 				stop(err)
 			}
 		}()
 	}
-	found, err := sweep.Queue(working, url, jobs, progress)
+	found, err := sweep.Queue(working, url, jobs, share)
 	if cause := context.Cause(working); err != nil && cause != nil {
 		err = cause
 	}

@@ -6,9 +6,9 @@ package session
 type sequence uint8
 
 const (
-	// prompt messages are for the application as soon as they arrive: small requests and responses.
+	// prompt messages are for the application as soon as they arrive: small requests, responses and cancels.
 	prompt sequence = iota
-	// late ones are not: large ones, and those one-way messages that come after one.
+	// late ones may not be: large ones, and one-way messages, which wait for large ones before them.
 	late
 	numSequences
 )
