@@ -188,7 +188,10 @@ func (s *servant) open(o *openOrder) (err error) {
 	}
 	s.next = make(map[verbs.QPN]uint32)
 	for range o.Pairs {
-		qp, err := pd.CreateQP(verbs.QPOptions{Type: o.Type, SendCQ: s.cq, SendDepth: 16, RecvDepth: o.RecvDepth})
+		qp, err := pd.CreateQP(verbs.QPOptions{
+			Type: o.Type, SendCQ: s.cq, SendDepth: 16, RecvDepth: o.RecvDepth,
+			Conn: verbs.ConnOptions{AckTimeout: 2 * time.Second}, // a busy machine takes its time with a thousand
+		})
 		if err != nil {
 			return err
 		}
@@ -233,7 +236,7 @@ func (s *servant) write(o *writeOrder) error {
 	}
 	for deadline := time.Now().Add(patience); s.sent.Load() < goal; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("only %d of %d writes completed", s.sent.Load(), goal)
+			return fmt.Errorf("only %d of %d writes completed, %d requests failed", s.sent.Load(), goal, s.failed.Load())
 		}
 	}
 	return nil
