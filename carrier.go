@@ -3,6 +3,8 @@ package braid
 import (
 	"context"
 	"fmt"
+
+	"github.com/braid-rdma/braid/internal/mock"
 )
 
 // Mock says whether the channels of a context may move to TCP.
@@ -44,11 +46,11 @@ type Carrier uint8
 
 const (
 	// CarrierAuto is UDP, or TCP while UDP does not reach the peer.
-	CarrierAuto Carrier = iota
+	CarrierAuto = Carrier(mock.Auto)
 	// CarrierUDP is RoCEv2 over UDP.
-	CarrierUDP
+	CarrierUDP = Carrier(mock.UDP)
 	// CarrierTCP is the same packets through a TCP connection.
-	CarrierTCP
+	CarrierTCP = Carrier(mock.TCP)
 )
 
 func (c Carrier) String() string {
@@ -68,15 +70,15 @@ type MoveReason uint8
 
 const (
 	// MovedOnCommand is by SetCarrier at this end.
-	MovedOnCommand MoveReason = iota + 1
+	MovedOnCommand = MoveReason(mock.OnCommand)
 	// MovedBySilence is because nothing has come from the peer though it was asked.
-	MovedBySilence
+	MovedBySilence = MoveReason(mock.BySilence)
 	// MovedByPeer is because the peer has moved, for a reason of its own.
-	MovedByPeer
+	MovedByPeer = MoveReason(mock.ByPeer)
 	// MovedBack is because UDP reaches the peer again.
-	MovedBack
+	MovedBack = MoveReason(mock.Back)
 	// MovedByBrokenTCP is because the TCP connection has ended, or carries nothing.
-	MovedByBrokenTCP
+	MovedByBrokenTCP = MoveReason(mock.ByBrokenTCP)
 )
 
 func (r MoveReason) String() string {
@@ -115,8 +117,11 @@ func (ch *Channel) SetCarrier(ctx context.Context, c Carrier) error {
 	if ch.fallback == nil {
 		return ch.noTCP()
 	}
+	if c > CarrierTCP {
+		return fmt.Errorf("%w: %v", ErrConfig, c)
+	}
 	done := make(chan error, 1)
-	if !ch.fallback.tell(input{kind: inputCommand, carrier: c, done: done}) {
+	if !ch.fallback.command(c, done) {
 		return fmt.Errorf("braid: %w: channel", ErrClosed)
 	}
 	select {

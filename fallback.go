@@ -1,31 +1,24 @@
 package braid
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
-	"github.com/braid-rdma/braid/internal/tunnel"
+	"github.com/braid-rdma/braid/internal/mock"
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// fallback moves a channel between its carriers. The packets that this side sends and those that
-// the peer sends move each by themselves, so the two sides need not agree on a moment; what
-// arrives is taken from both carriers at any time.
-//
-//	UDP ── silence, command, the peer has moved ──> TCP
-//	UDP <── probes arrive, command, TCP is broken ── TCP
-//
-// Most channels never need it: it has a goroutine only while there is something to do.
+// fallback moves a channel between its carriers, as a state machine decides. Most channels never need
+// it: it has a goroutine only while there is something to do.
 type fallback struct {
 	ch       *Channel
 	own      token // that the peer must know
 	peer     token // that the peer wants to see
 	peerPort uint16
-	dialled  bool          // this side has dialled the channel
 	patience time.Duration // until the queue pair gives up
+	start    time.Time     // from which the machine counts
 
 	mu       sync.Mutex
 	inputs   []input
@@ -36,19 +29,9 @@ type fallback struct {
 	state    carrierState
 
 	// The rest belongs to the goroutine.
-	mode       Carrier   // what was commanded
-	onTCP      bool      // as state.onTCP
-	movedAt    time.Time // to TCP
-	peerOnTCP  bool
-	peerPinned bool  // by a command at the peer
-	link       *link // nil: no TCP connection
-	linkOurs   bool  // this side has opened it
-	linkedAt   time.Time
-	opening    *opening
-	commands   []chan error // that wait for TCP
-	at         time.Time    // when to probe, or to open a connection again; zero: never
-	retry      time.Duration
-	probing    probing
+	machine *mock.Machine
+	opening opening
+	gone    bool // the queue pair has ended, and moves no more
 }
 
 // carrierState is what others may know.
@@ -59,15 +42,26 @@ type carrierState struct {
 	err    error      // of the last attempt to open a TCP connection
 }
 
+// input is something that the machine is to be told. It runs in the goroutine, once.
+type input struct {
+	tell func(m *mock.Machine, now time.Duration)
+	// droppable ones may be lost: a peer could send them without end.
+	droppable bool
+	// undone is called instead of tell where the channel has ended.
+	undone func(error)
+}
+
 // prepareFallback makes the channel able to move, if both ends are.
 func (ch *Channel) prepareFallback() {
 	s := ch.context.streams
 	if s == nil || ch.peer.tcpPort == 0 {
 		return
 	}
+	patience := patienceOf(ch.qp)
 	f := &fallback{
-		ch: ch, own: ch.token, peer: ch.peer.token, peerPort: ch.peer.tcpPort, dialled: ch.dialled,
-		patience: patienceOf(ch.qp), signal: make(chan struct{}, 1),
+		ch: ch, own: ch.token, peer: ch.peer.token, peerPort: ch.peer.tcpPort,
+		patience: patience, start: time.Now(), signal: make(chan struct{}, 1),
+		machine: mock.New(ch.dialled, patience),
 	}
 	if ch.qp.Watch(f) != nil {
 		return // it has ended already
@@ -85,51 +79,28 @@ func patienceOf(qp *verbs.QP) time.Duration {
 	return defaultPatience
 }
 
-// defaultPatience is for queue pairs that never give up.
-const defaultPatience = 4 * time.Second
-
 const (
-	// maxInputs bounds what waits for the goroutine; a peer could send control frames without end.
+	// defaultPatience is for queue pairs that never give up.
+	defaultPatience = 4 * time.Second
+	// maxInputs bounds what waits for the goroutine.
 	maxInputs = 64
-	// openingShare is the part of the patience after which an attempt to open a connection is given
-	// up: one that hangs leaves time for another before the queue pair gives up.
-	openingShare = 3
-	minOpening   = 250 * time.Millisecond
-	// firstRetry and lastRetry are the pauses between attempts while TCP is commanded.
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = 5 * time.Second
 )
-
-// inputKind is what has happened.
-type inputKind uint8
-
-const (
-	inputCommand   inputKind = iota
-	inputSilent              // the queue pair hears nothing
-	inputProbed              // a probe of the peer has come by UDP
-	inputControl             // the peer says something
-	inputOffer               // the peer has opened a connection
-	inputOpened              // so has this side, or has failed to
-	inputLinkEnded           // a connection has ended
-)
-
-type input struct {
-	kind    inputKind
-	carrier Carrier
-	done    chan error
-	number  uint32
-	control [4]byte
-	conn    net.Conn
-	link    *link
-	opening *opening
-	err     error
-}
 
 // Silent implements verbs.NetworkWatcher.
-func (f *fallback) Silent() { f.tell(input{kind: inputSilent}) }
+func (f *fallback) Silent() { f.tell(input{tell: (*mock.Machine).Silent, droppable: true}) }
 
 // Probed implements verbs.NetworkWatcher.
-func (f *fallback) Probed(number uint32) { f.tell(input{kind: inputProbed, number: number}) }
+func (f *fallback) Probed(number uint32) {
+	f.tell(input{tell: func(m *mock.Machine, now time.Duration) { m.Probed(now, number) }, droppable: true})
+}
+
+// command is SetCarrier. What becomes of it is sent to done.
+func (f *fallback) command(c Carrier, done chan<- error) bool {
+	return f.tell(input{
+		tell:   func(m *mock.Machine, now time.Duration) { m.Command(now, mock.Carrier(c), done) },
+		undone: func(err error) { done <- err },
+	})
+}
 
 // tell hands something to the goroutine and starts it if there is none. It does not block, and
 // returns false when the channel has ended.
@@ -139,11 +110,7 @@ func (f *fallback) tell(in input) bool {
 	if f.over {
 		return false
 	}
-	droppable := in.kind == inputSilent || in.kind == inputProbed || in.kind == inputControl
-	if in.kind == inputControl && in.control[0] == controlBye && !f.farewell {
-		droppable, f.farewell = false, true // the last words count, once
-	}
-	if droppable && len(f.inputs) >= maxInputs {
+	if in.droppable && len(f.inputs) >= maxInputs {
 		return true
 	}
 	f.inputs = append(f.inputs, in)
@@ -175,20 +142,25 @@ func (f *fallback) end() {
 	f.wake()
 }
 
+func (f *fallback) now() time.Duration { return time.Since(f.start) }
+
 // run does what is to be done until there is nothing.
 func (f *fallback) run() {
 	for {
 		in, what := f.next()
 		switch what {
 		case nextInput:
-			f.handle(&in)
+			in.tell(f.machine, f.now())
 		case nextTimer:
-			f.due()
+			f.machine.HandleTimeout(f.now())
 		case nextRest:
 			return
 		case nextEnd:
 			f.finish()
 			return
+		}
+		for a, ok := f.machine.Poll(); ok; a, ok = f.machine.Poll() {
+			f.perform(&a)
 		}
 	}
 }
@@ -212,11 +184,13 @@ func (f *fallback) next() (input, nextThing) {
 		}
 		if len(f.inputs) > 0 {
 			in := f.inputs[0]
-			f.inputs = f.inputs[:copy(f.inputs, f.inputs[1:])]
+			n := copy(f.inputs, f.inputs[1:])
+			f.inputs[n] = input{}
+			f.inputs = f.inputs[:n]
 			f.mu.Unlock()
 			return in, nextInput
 		}
-		if f.link == nil && f.opening == nil && f.at.IsZero() {
+		if f.machine.Resting() {
 			f.running = false
 			f.mu.Unlock()
 			return input{}, nextRest
@@ -231,8 +205,8 @@ func (f *fallback) next() (input, nextThing) {
 // wait waits for a signal; it returns true if the timer was first.
 func (f *fallback) wait() bool {
 	var due <-chan time.Time
-	if !f.at.IsZero() {
-		timer := time.NewTimer(time.Until(f.at))
+	if at := f.machine.Timeout(); at != mock.Never {
+		timer := time.NewTimer(at - f.now())
 		defer timer.Stop()
 		due = timer.C
 	}
@@ -247,216 +221,79 @@ func (f *fallback) wait() bool {
 // finish is the end of the goroutine with the channel.
 func (f *fallback) finish() {
 	err := fmt.Errorf("braid: %w: channel", ErrClosed)
-	if f.opening != nil {
-		f.opening.cancel()
-	}
 	f.mu.Lock()
 	inputs := f.inputs
 	f.inputs, f.state.onTCP = nil, false
 	f.mu.Unlock()
 	for i := range inputs {
-		in := &inputs[i]
-		if in.conn != nil {
-			_ = in.conn.Close()
-		}
-		if in.done != nil {
-			in.done <- err
+		if undone := inputs[i].undone; undone != nil {
+			undone(err)
 		}
 	}
-	f.reply(err)
-	if f.link != nil {
-		f.link.tunnel.Control(controlBye)
-		f.link.tunnel.Close()
+	f.machine.End(err)
+	for a, ok := f.machine.Poll(); ok; a, ok = f.machine.Poll() {
+		f.perform(&a)
 	}
 }
 
-// reply ends the commands that wait for TCP.
-func (f *fallback) reply(err error) {
-	for _, done := range f.commands {
-		done <- err
-	}
-	f.commands = nil
-}
-
-func (f *fallback) handle(in *input) {
-	switch in.kind {
-	case inputCommand:
-		f.command(in.carrier, in.done)
-	case inputSilent:
-		f.silent()
-	case inputProbed:
-		f.probed(in.number)
-	case inputControl:
-		if in.link == f.link {
-			f.control(in.control)
-		}
-	case inputOffer:
-		f.offered(in.conn)
-	case inputOpened:
-		f.opened(in)
-	case inputLinkEnded:
-		f.linkEnded(in.link, in.err)
-	}
-}
-
-// command is SetCarrier.
-func (f *fallback) command(c Carrier, done chan error) {
-	switch c {
-	case CarrierTCP:
-		f.commands = append(f.commands, done)
-		if f.link != nil {
-			f.commanded()
-		} else {
-			f.open(false)
-		}
-		return
-	case CarrierUDP:
-		f.mode, f.at = c, time.Time{}
-		f.overruled(c)
-		if f.onTCP {
-			f.moveToUDP(MovedOnCommand, nil)
-		}
-	case CarrierAuto:
-		f.mode = c
-		f.overruled(c)
-		if f.onTCP {
-			f.tellOnTCP()
-			f.startProbing()
-		}
-	default:
-		done <- fmt.Errorf("%w: %v", ErrConfig, c)
-		return
-	}
-	done <- nil
-}
-
-// overruled ends the commands that wait for TCP when another has come.
-func (f *fallback) overruled(by Carrier) {
-	f.reply(fmt.Errorf("%w: another command has come: %v", ErrNoTCP, by))
-}
-
-// commanded ends the commands that wait for TCP, which is there.
-func (f *fallback) commanded() {
-	f.mode, f.at = CarrierTCP, time.Time{}
-	if f.onTCP {
-		f.tellOnTCP() // from now on by command
-	} else {
-		f.moveToTCP(MovedOnCommand)
-	}
-	f.reply(nil)
-}
-
-// silent is what to do when nothing comes from the peer though it was asked.
-func (f *fallback) silent() {
-	switch {
-	case f.onTCP && f.fresh(f.movedAt):
-		// What is outstanding is sent again after an ACK timeout, which is an eighth of the
-		// patience, and may be silent for another.
-	case f.onTCP && f.peerOnTCP:
-		// Both send by TCP, and nothing comes: UDP may be better.
-		f.closeLink(MovedByBrokenTCP, errors.New("braid: nothing comes through the TCP connection"))
-	case f.onTCP:
-		f.tellOnTCP() // what the peer sends by UDP does not arrive
-	case f.mode == CarrierUDP:
-	case f.link != nil:
-		f.moveToTCP(MovedBySilence)
-	default:
-		if f.opening == nil {
-			f.leave()
-		}
-		f.open(true)
+// perform does what the machine wants done.
+func (f *fallback) perform(a *mock.Action) {
+	switch a.Kind {
+	case mock.Open:
+		f.open(a.Attempt, a.Within)
+	case mock.Cancel:
+		f.opening.cancel()
+	case mock.Use:
+		f.use(a.Link.(*link), a.Ours)
+	case mock.Refuse:
+		a.Link.(*link).refuse()
+	case mock.Close:
+		a.Link.(*link).close()
+	case mock.Tell:
+		a.Link.(*link).tunnel.Control(a.Frame()...)
+	case mock.Divert:
+		f.divert(a.Link)
+	case mock.Probe:
+		_ = f.ch.qp.Probe(a.Number) // one that has ended needs none
+	case mock.Reply:
+		f.reply(a)
+	case mock.Moved:
+		f.moved(a)
+	case mock.End:
+		f.ch.end(fmt.Errorf("braid: the channel has ended: %w", ErrPeerClosed))
 	}
 }
 
-// fresh says whether something is so new that silence does not speak against it.
-func (f *fallback) fresh(since time.Time) bool { return time.Since(since) < f.patience*3/8 }
-
-// due is the timer: a probe, or another attempt at TCP.
-func (f *fallback) due() {
-	f.at = time.Time{}
-	switch {
-	case f.onTCP:
-		f.probe()
-	case f.mode == CarrierTCP && f.link == nil:
-		f.open(false)
+// divert sends by a connection, or by UDP.
+func (f *fallback) divert(to mock.Link) {
+	var way verbs.Way
+	if l, ok := to.(*link); ok {
+		way = l.tunnel
 	}
+	f.gone = f.ch.qp.Divert(way) != nil
 }
 
-// moveToTCP sends by TCP from now on, and has the peer do so too.
-func (f *fallback) moveToTCP(why MoveReason) {
-	if f.ch.qp.Divert(f.link.tunnel) != nil {
-		return // the queue pair has ended
+func (f *fallback) reply(a *mock.Action) {
+	err := a.Err
+	if err != nil && f.ch.Err() == nil {
+		err = fmt.Errorf("%w: %w", ErrNoTCP, err)
 	}
-	if f.movedAt = time.Now(); why != MovedOnCommand && !f.peerPinned {
-		f.probing.failed(f.movedAt, f.patience)
-	}
-	f.moved(CarrierTCP, why, nil)
-	f.tellOnTCP()
-	f.startProbing()
-}
-
-// tellOnTCP tells the peer that this side sends by TCP, and whether by command.
-func (f *fallback) tellOnTCP() {
-	f.link.tunnel.Control(controlTCP, flagIf(f.mode == CarrierTCP))
-}
-
-// moveToUDP sends by UDP from now on. If the peer does too, TCP is no longer needed.
-func (f *fallback) moveToUDP(why MoveReason, err error) {
-	if f.ch.qp.Divert(nil) != nil {
-		return
-	}
-	f.at = time.Time{}
-	f.moved(CarrierUDP, why, err)
-	if f.link != nil {
-		f.link.tunnel.Control(controlUDP, flagIf(why == MovedOnCommand))
-		f.closeIfUnused()
-	}
-}
-
-// closeIfUnused closes the TCP connection if neither side sends by it.
-func (f *fallback) closeIfUnused() {
-	if !f.onTCP && !f.peerOnTCP {
-		f.link.tunnel.Close()
-		f.link = nil
-	}
+	a.Ref.(chan<- error) <- err
 }
 
 // moved notes and tells that this side sends by another carrier.
-func (f *fallback) moved(to Carrier, why MoveReason, err error) {
-	f.onTCP = to == CarrierTCP
-	f.mu.Lock()
-	f.state.onTCP, f.state.moves, f.state.reason = f.onTCP, f.state.moves+1, why
-	f.mu.Unlock()
-	f.ch.context.reportMove(Move{Channel: f.ch, To: to, Reason: why, Err: err})
-}
-
-// closeLink gives the TCP connection up.
-func (f *fallback) closeLink(why MoveReason, err error) {
-	if f.link == nil {
+func (f *fallback) moved(a *mock.Action) {
+	if f.gone {
 		return
 	}
-	f.link.tunnel.Close()
-	f.link, f.peerOnTCP, f.peerPinned = nil, false, false
-	f.leave()
-	if f.onTCP {
-		f.moveToUDP(why, err)
+	f.mu.Lock()
+	f.state.onTCP, f.state.moves, f.state.reason = a.To == mock.TCP, f.state.moves+1, MoveReason(a.Reason)
+	f.mu.Unlock()
+	move := Move{Channel: f.ch, To: Carrier(a.To), Reason: MoveReason(a.Reason)}
+	if a.Err != nil {
+		move.Err = fmt.Errorf("braid: %w", a.Err)
 	}
-	if f.mode == CarrierTCP {
-		f.retryLater()
-	}
-}
-
-// retryLater tries TCP again, where it is commanded, after a pause that doubles.
-func (f *fallback) retryLater() {
-	f.retry = min(max(firstRetry, 2*f.retry), lastRetry)
-	f.at = time.Now().Add(f.retry)
-}
-
-// linkEnded is the end of a TCP connection that this side has not closed.
-func (f *fallback) linkEnded(l *link, err error) {
-	if l == f.link {
-		f.closeLink(MovedByBrokenTCP, err)
-	}
+	f.ch.context.reportMove(move)
 }
 
 // snapshot is the state for others.
@@ -466,4 +303,14 @@ func (f *fallback) snapshot() carrierState {
 	return f.state
 }
 
-var _ tunnel.Handler = (*link)(nil)
+// offer takes a connection that the peer has opened and shown the token of.
+func (f *fallback) offer(conn net.Conn) {
+	l := &link{f: f, conn: conn}
+	in := input{
+		tell:   func(m *mock.Machine, now time.Duration) { m.Offer(now, l) },
+		undone: func(error) { l.close() },
+	}
+	if !f.tell(in) {
+		l.close()
+	}
+}

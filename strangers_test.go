@@ -10,6 +10,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/braid-rdma/braid/internal/mock"
 )
 
 // knock opens a TCP connection to the context of a channel, from the address of the channel's
@@ -182,7 +184,7 @@ func TestTCPLiars(t *testing.T) {
 	})
 	t.Run("a farewell", func(t *testing.T) {
 		conn := forger(t, victim)
-		if _, err := conn.Write(frame([]byte{controlBye})); err != nil {
+		if _, err := conn.Write(frame([]byte{mock.Bye})); err != nil {
 			t.Fatal(err)
 		}
 		<-victim.Done()

@@ -112,9 +112,10 @@ var law = map[string]roomLaw{
 	"bundle":         {rooms: []string{"cm", "verbs", "internal", "bundle/machine"}},
 	"bundle/machine": pureLaw("wire"),
 
-	// The front door, and the protocol of its channels.
-	rootRoom:           {rooms: []string{"verbs", "cm", "udp", "internal", "internal/session"}},
+	// The front door, the protocol of its channels, and what decides by which carrier their packets go.
+	rootRoom:           {rooms: []string{"verbs", "cm", "udp", "internal", "internal/session", "internal/mock"}},
 	"internal/session": pureLaw("wire", "internal"),
+	"internal/mock":    pureLaw("internal"),
 
 	// Its channels as connections of package net.
 	"netconn": {rooms: []string{"braid"}, core: true},

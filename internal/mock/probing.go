@@ -1,9 +1,6 @@
-package braid
+package mock
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // probing asks whether UDP reaches the peer again: by packets of the longest kind, each of which the
 // peer confirms by TCP. After goodProbes in a row this side sends by UDP again.
@@ -13,7 +10,7 @@ type probing struct {
 	good   int    // confirmed in a row
 	pause  time.Duration
 	first  time.Duration // the first pause
-	back   time.Time     // when this side last returned to UDP by itself
+	back   time.Duration // when this side last returned to UDP by itself; Never: it has not
 }
 
 const (
@@ -34,25 +31,25 @@ const (
 const leaveNumber = 0
 
 // leave tells the peer that this side has no TCP connection.
-func (f *fallback) leave() { _ = f.ch.qp.Probe(leaveNumber) } // one that has ended needs none
+func (m *Machine) leave() { m.do(Action{Kind: Probe, Number: leaveNumber}) }
 
-// probed takes a probe of the peer.
-func (f *fallback) probed(number uint32) {
+// Probed is a probe of the peer, which has come by UDP.
+func (m *Machine) Probed(now time.Duration, number uint32) {
 	switch {
-	case f.link == nil:
-	case number == leaveNumber && f.fresh(f.linkedAt):
+	case m.link == nil:
+	case number == leaveNumber && m.fresh(now, m.linkedAt):
 		// It may have been sent before there was the connection. If not, another will come.
 	case number == leaveNumber:
-		f.closeLink(MovedByBrokenTCP, errors.New("braid: the peer has left the TCP connection"))
+		m.closeLink(now, ByBrokenTCP, errLeft)
 	default:
-		f.link.tunnel.Control(controlHeard, byte(number>>16), byte(number>>8), byte(number))
+		m.tell(frameHeard, byte(number>>16), byte(number>>8), byte(number))
 	}
 }
 
 // failed notes that UDP has failed: again, if it was not for long that it worked. Then the network may carry
 // probes and not data, so TCP gets time for all that is to be sent again.
-func (p *probing) failed(now time.Time, patience time.Duration) {
-	if p.back.IsZero() || now.Sub(p.back) > calm {
+func (p *probing) failed(now, patience time.Duration) {
+	if p.back == Never || now-p.back > calm {
 		p.first = firstProbe
 		return
 	}
@@ -60,43 +57,43 @@ func (p *probing) failed(now time.Time, patience time.Duration) {
 }
 
 // startProbing begins to look for UDP, unless TCP is commanded.
-func (f *fallback) startProbing() {
-	p := &f.probing
-	if f.mode != CarrierAuto || f.peerPinned {
-		f.at = time.Time{}
+func (m *Machine) startProbing(now time.Duration) {
+	p := &m.probing
+	if m.mode != Auto || m.peerPinned {
+		m.at = Never
 		return
 	}
-	if !f.at.IsZero() {
+	if m.at != Never {
 		return // it has begun
 	}
 	p.pause, p.good, p.asked = max(firstProbe, p.first), 0, false
-	f.at = time.Now().Add(p.pause)
+	m.at = now + p.pause
 }
 
 // probe sends a probe, and arranges for the next.
-func (f *fallback) probe() {
-	p := &f.probing
+func (m *Machine) probe(now time.Duration) {
+	p := &m.probing
 	if p.asked {
 		p.good = 0
 		p.pause = min(2*p.pause, max(lastProbe, p.first))
 	}
 	p.number = p.number%0xffffff + 1 // 1 to 2^24-1
 	p.asked = true
-	_ = f.ch.qp.Probe(p.number) // one that has ended needs none
-	f.at = time.Now().Add(p.pause)
+	m.do(Action{Kind: Probe, Number: p.number})
+	m.at = now + p.pause
 }
 
-// heard is the peer's confirmation of a probe.
-func (f *fallback) heard(number uint32) {
-	p := &f.probing
-	if !f.onTCP || !p.asked || number != p.number || f.at.IsZero() {
+// confirmed is the peer's word that a probe has come.
+func (m *Machine) confirmed(now time.Duration, number uint32) {
+	p := &m.probing
+	if !m.onTCP || !p.asked || number != p.number || m.at == Never {
 		return
 	}
 	p.asked = false
 	if p.good++; p.good < goodProbes {
-		f.at = time.Now().Add(quickProbe)
+		m.at = now + quickProbe
 		return
 	}
-	p.back = time.Now()
-	f.moveToUDP(MovedBack, nil)
+	p.back = now
+	m.moveToUDP(Back, nil)
 }
