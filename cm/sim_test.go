@@ -62,7 +62,7 @@ func (s *simulated) act() {
 }
 
 // converse runs a handshake through a leaf-spine that loses a third of the
-// packets, and answers what happened when, and how often something was said
+// packets, and returns what happened when, and how often something was said
 // again.
 func converse(t *testing.T, seed uint64) (log []string, repeated uint64) {
 	graph, err := topology.LeafSpine{

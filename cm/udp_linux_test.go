@@ -51,7 +51,7 @@ func (s *side) serve(l *Listener, accepted *atomic.Int32) *sync.WaitGroup {
 	return &all
 }
 
-// dialAll makes n connections at once and answers those that came up.
+// dialAll makes n connections at once and returns those that came up.
 func (s *side) dialAll(ctx context.Context, l *Listener, n int) []*Conn {
 	conns := make([]*Conn, n)
 	var all sync.WaitGroup

@@ -118,6 +118,25 @@ func testDuplication(t *testing.T) {
 			mustRun(t, sc, nil)
 		}
 	}
+	for seed := range uint64(20) {
+		testDuplicationInRecovery(t, seed)
+	}
+}
+
+// testDuplicationInRecovery: each acknowledgement clocks out a retransmission while the paper's sender recovers (§3.5). Copies
+// of acknowledgements do not, or they would multiply: here each packet brings six.
+func testDuplicationInRecovery(t *testing.T, seed uint64) {
+	sc := bulk(60, 0).asPaper()
+	sc.seed, sc.kinds, sc.maxSize = seed, allKinds, 8000
+	sc.mp.Slots, sc.mp.Delta = 8, 4
+	sc.connect(0x1234, 0x4321)
+	sc.setLinks(linkSpec{delay: faultRTT / 2, jitter: faultRTT, nsPerByte: 8, duplicate: 0.5, copies: 3})
+	w := mustRun(t, sc, nil)
+	for _, h := range w.hosts {
+		if c := h.qp.Counters(); c.Retransmitted > 4*(c.PacketsSent-c.Retransmitted) {
+			t.Errorf("seed %d: %s sent %d packets again, and %d once", seed, h.name, c.Retransmitted, c.PacketsSent-c.Retransmitted)
+		}
+	}
 }
 
 // testResponseLost loses the first response to every READ and atomic, so that

@@ -76,7 +76,8 @@ func (a *acker) repeat(id streamID, s seq, path Path) {
 	}
 }
 
-// add puts packet s into the batch if its window of 64 can hold it.
+// add puts packet s into the batch if its window of 64 can hold it. A batch names a packet once, so that a second
+// transmission is for the next: the sender counts how many have arrived.
 func (b *pendingAck) add(s seq, p *Packet) bool {
 	if s < b.base {
 		shift := b.base - s
@@ -93,6 +94,9 @@ func (b *pendingAck) add(s seq, p *Packet) bool {
 		return false
 	}
 	bit := uint64(1) << i
+	if b.received&bit != 0 {
+		return false
+	}
 	b.received |= bit
 	if p.Marked {
 		b.marked |= bit

@@ -227,3 +227,23 @@ func TestLivenessAlone(t *testing.T) {
 		look(&patient, silenceAgain) // no ACK timeout: a response is waited for for ever
 	}
 }
+
+// Two transmissions of a packet that arrive in one turn are acknowledged each: the sender learns that one was not needed.
+func TestAckerNamesEachTransmission(t *testing.T) {
+	var count Counters
+	a := acker{paths: 2, count: &count}
+	var p Packet
+	p.MP.Path = 1
+	for _, s := range []seq{7, 8, 7, 9, 8} {
+		a.owe(requests, s, &p, true)
+	}
+	var got []uint64
+	for a.acks.len() > 0 {
+		b := a.pop()
+		got = append(got, b.received<<(b.base-7))
+	}
+	// The third begins a batch, which the fourth joins, and the fifth.
+	if want := []uint64{0b011, 0b111}; !slices.Equal(got, want) {
+		t.Errorf("batches %b, want %b", got, want)
+	}
+}

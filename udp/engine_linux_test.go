@@ -69,6 +69,31 @@ func fill(b []byte, seed uint64) {
 	}
 }
 
+// Where nothing is dropped, whatever was sent again counts as late and not as lost.
+func TestLateIsNotLost(t *testing.T) {
+	const size, writes = 1 << 20, 200
+	x, y := connect(t, Config{}, verbs.QPOptions{Type: verbs.MP, SendDepth: 16, SignalAll: true}, size)
+	wr := verbs.SendWR{Op: verbs.OpWrite, SGEs: []verbs.SGE{x.mr.SGE(0, size)}, RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}
+	for i := range writes {
+		if i >= 16 {
+			x.wait()
+		}
+		noError(t, x.qp.PostSend(&wr))
+	}
+	for range 16 {
+		x.wait()
+	}
+	eventually(t, "every retransmission is accounted for", func() bool {
+		if statsOf(t, x.dev).SocketOverflow+statsOf(t, y.dev).SocketOverflow > 0 {
+			t.Skip("the kernel had no room for a packet, which was lost")
+		}
+		n := x.qp.Stats()
+		return n.Retransmitted == n.Spurious
+	})
+	n := x.qp.Stats()
+	t.Logf("%d of %d packets were sent again, and none was lost", n.Retransmitted, n.PacketsSent)
+}
+
 // BenchmarkWrite measures RDMA WRITE between two devices of one process.
 func BenchmarkWrite(b *testing.B) {
 	for _, kind := range []verbs.QPType{verbs.MP, verbs.RC} {

@@ -18,7 +18,7 @@ const (
 	repSent                  // passive: waits for the RTU
 	established
 	dreqSent // waits for the DREP
-	timeWait // has ended, and answers what comes late
+	timeWait // has ended, and responds to what comes late
 )
 
 // conn is one connection.

@@ -87,13 +87,20 @@ func (t *perfTable) finish() error {
 		return printJSON(t.w, perf.NewReport(t.results))
 	}
 	var retransmits, spurious uint64
+	told := true
 	for i := range t.results {
-		retransmits += t.results[i].Retransmits
-		spurious += t.results[i].Spurious
+		r := &t.results[i]
+		retransmits += r.Retransmits
+		if told = told && r.Spurious != nil; told {
+			spurious += *r.Spurious
+		}
 	}
 	notes := ""
-	if retransmits > 0 {
+	switch {
+	case retransmits > 0 && told:
 		notes += fmt.Sprintf(" retransmitted packets: %d (%d were not lost, only late)\n", retransmits, spurious)
+	case retransmits > 0:
+		notes += fmt.Sprintf(" retransmitted packets: %d\n", retransmits)
 	}
 	if v := t.results[len(t.results)-1].Verified; v != nil && *v {
 		notes += " verified: the data of both sides is the same\n"

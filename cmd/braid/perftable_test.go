@@ -26,7 +26,10 @@ func TestBandwidthTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table.results[1].Retransmits, table.results[1].Spurious = 7, 2
+	for i, late := range []uint64{0, 2} {
+		table.results[i].Spurious = &late
+	}
+	table.results[1].Retransmits = 7
 	verified := true
 	table.results[1].Verified = &verified
 	if err := table.finish(); err != nil {
@@ -43,6 +46,22 @@ func TestBandwidthTable(t *testing.T) {
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// An RC sender does not know which of its retransmissions were needed.
+func TestTableOfRCRetransmissions(t *testing.T) {
+	var out bytes.Buffer
+	table := newPerfTable(&out, false)
+	if err := table.add(bandwidthResult(65536)); err != nil {
+		t.Fatal(err)
+	}
+	table.results[0].Retransmits, table.results[0].Spurious = 7, nil
+	if err := table.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasSuffix(got, "\n retransmitted packets: 7\n") {
+		t.Errorf("got\n%s", got)
 	}
 }
 

@@ -23,7 +23,8 @@ import (
 )
 
 func TestDemoJSON(t *testing.T) {
-	code, stdout, stderr := braid(t, "demo", "--json", "--duration", "1.5")
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	code, stdout, stderr := braid(t, "demo", "--json", "--duration", "1.5", "--trace", trace)
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
@@ -40,6 +41,12 @@ func TestDemoJSON(t *testing.T) {
 	}
 	if report.Cut.Path != 1 || report.Cut.LongestStallMillis <= 0 || report.Restored.AtMillis < report.Cut.AtMillis {
 		t.Errorf("cut %+v, restored %+v", report.Cut, report.Restored)
+	}
+	events := traced(t, trace)
+	for _, name := range []string{"packet_sent", "packets_acked", "packets_lost", "path_retired", "path_probed", "path_restored", "window_updated", "send_blocked"} {
+		if events[name] == 0 {
+			t.Errorf("a path was cut and restored, and the trace has no %s: %v", name, events)
+		}
 	}
 }
 

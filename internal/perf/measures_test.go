@@ -118,7 +118,7 @@ func TestReportForm(t *testing.T) {
 	}
 	const want = `{"schema":"braid.perf/1","op":"write","metric":"bw","bytes":8,"iterations":0,"duration_s":0,` +
 		`"goodput_gbps":0,"bw_peak_mib_s":0,"bw_average_mib_s":0,"msg_rate_mpps":0,` +
-		`"lat_us":{"min":0,"max":0,"p50":0,"avg":0,"stdev":0,"p99":0,"p999":0},"retransmits":0,"spurious_retransmits":0,` +
+		`"lat_us":{"min":0,"max":0,"p50":0,"avg":0,"stdev":0,"p99":0,"p999":0},"retransmits":0,"spurious_retransmits":null,` +
 		`"paths":[{"path":0,"packets":0,"bytes":0,"lost":0,"ecn_marked":0,"rtt_us":0,"retired":false}],` +
 		`"qp":"","policy":"","cc":"","paper":false,"qps":0,"tx_depth":0,"mtu":0,"bidirectional":false,"verified":null}`
 	if string(text) != want {

@@ -28,8 +28,9 @@ type Result struct {
 	// Retransmits counts the packets that either end sent again.
 	Retransmits uint64 `json:"retransmits"`
 	// Spurious counts those of them that were not needed: the packet had arrived,
-	// and only its acknowledgement was late. The rest were lost.
-	Spurious uint64 `json:"spurious_retransmits"`
+	// and only its acknowledgement was late. The rest were lost. Nil of RC, whose
+	// acknowledgements do not say which transmission has arrived.
+	Spurious *uint64 `json:"spurious_retransmits"`
 	// Paths are those of the end that sends the data, all queue pairs together.
 	Paths []PathResult `json:"paths"`
 	// PathsAsked and MTUAsked are what the test was to have; the ends may have agreed
@@ -130,11 +131,14 @@ func newResult(e *endpoint, own, peer *summary, here, there *counters) *Result {
 		MessageRateMpps: float64(own.Operations) / own.Seconds / 1e6,
 		LatencyMicros:   own.Latency,
 		Retransmits:     here.Retransmits + there.Retransmits,
-		Spurious:        here.Spurious + there.Spurious,
 		Paths:           here.Paths,
 		QP:              spec.QP, Policy: spec.Policy, CC: spec.CC, Paper: spec.Paper,
 		QPs: spec.QPs, TxDepth: spec.TxDepth, MTU: e.qps[0].Query().Attr.MTU,
 		Bidirectional: spec.Bidirectional, PathsAsked: spec.Paths, MTUAsked: spec.MTU,
+	}
+	if spec.QP == "mp" {
+		spurious := here.Spurious + there.Spurious
+		r.Spurious = &spurious
 	}
 	if spec.Op == Read {
 		// The responder sends the data of a READ.

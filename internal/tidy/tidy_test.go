@@ -84,6 +84,7 @@ func TestPlanted(t *testing.T) {
 		{"word of our own", "cm/a.go", "// Package cm is clean.\npackage cm\n\n// n is the how-manieth call.\nvar n int\n", `say "the ordinal of"`},
 		{"word of our own in a test", "cm/a_test.go", "package cm\n\n/* It breathes. */\n", "not a word of the field"},
 		{"function that answers", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n answers the number.\nfunc n() int { return 1 }\n", `say "returns"`},
+		{"function that does something and answers", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n counts and answers the number.\nfunc n() int { return 1 }\n", `say "returns"`},
 		{"peer that answers", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n is for a peer that answers, and needs nothing.\nvar n int\n", ""},
 		{"test data", "udp/testdata/a.go", "package utils\n", ""},
 	}

@@ -13,7 +13,7 @@ type Progress struct {
 	Failed int
 }
 
-// Campaign runs count seeds from first on, several at a time, and answers the
+// Campaign runs count seeds from first on, several at a time, and returns the
 // failures in the order of their seeds. It ends early when ctx does. progress, if
 // not nil, is called after every seed, by one goroutine at a time.
 func Campaign(ctx context.Context, first uint64, count, workers int, progress func(Progress)) []*Failure {

@@ -6,7 +6,7 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// invalidates says whether a packet ends a key, and answers the opcode of one that
+// invalidates says whether a packet ends a key, and returns the opcode of one that
 // does not.
 func invalidates(op wire.Opcode) (plain wire.Opcode, yes bool) {
 	switch op.Base() {

@@ -17,7 +17,7 @@ type Failure struct {
 	plant sabotage
 }
 
-// Run lets the scenario of a seed happen and answers the promise that it breaks,
+// Run lets the scenario of a seed happen and returns the promise that it breaks,
 // or nil.
 func Run(seed uint64) *Failure { return runPlanted(seed, nil) }
 

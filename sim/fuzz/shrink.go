@@ -10,7 +10,7 @@ const (
 )
 
 // Shrink cuts a failing scenario down while it still breaks a promise, and
-// answers the smallest failure that it finds: fewer talks, fewer faults, fewer
+// returns the smallest failure that it finds: fewer talks, fewer faults, fewer
 // and shorter operations, a plainer network. It is deterministic. What breaks may
 // be another promise than before; that is a bug as well.
 func Shrink(f *Failure) *Failure {

@@ -68,7 +68,7 @@ func (e *end) fail(format string, args ...any) {
 // sabotage plants a bug in a world, to see whether it is found.
 type sabotage func(*world)
 
-// run lets a scenario happen and answers the promise that it breaks, or nil.
+// run lets a scenario happen and returns the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
 	w := &world{sc: sc, heals: sc.heals(), deadline: sc.deadline(), rekey: rekeyed, deregister: (*verbs.MR).Deregister}
 	defer func() {
