@@ -5,6 +5,7 @@ import "time"
 // ActionKind is what is to be done.
 type ActionKind uint8
 
+// What is to be done.
 const (
 	Open   ActionKind = iota // a TCP connection, Within some time; Opened tells of its end
 	Cancel                   // that attempt

@@ -37,6 +37,7 @@ func (c Carrier) String() string { return [...]string{"auto", "UDP", "TCP"}[c] }
 // Reason is why this side has moved.
 type Reason uint8
 
+// Why this side has moved.
 const (
 	OnCommand   Reason = iota + 1
 	BySilence          // nothing has come from the peer though it was asked

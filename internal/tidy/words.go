@@ -18,7 +18,7 @@ var plainWords = []struct {
 	{regexp.MustCompile(`(?i)\bknocks\b`), "keepalive"},
 	{regexp.MustCompile(`(?i)\bwho listens\b`), "the receiver"},
 	{regexp.MustCompile(`(?i)\bneeds not\b`), "need not"},
-	{regexp.MustCompile(`^//\s+\w+ answers\b`), "returns"},   // the first words about a function
+	{regexp.MustCompile(`^//\s+\w+ answers\b`), "returns"}, // the first words about a function
 	{regexp.MustCompile(`\band answers (the|what|those)\b`), "returns"},
 }
 
