@@ -153,7 +153,7 @@ step_interop() {
 step_seeds() {
   # `go test` is content when -run matches nothing, which would check nothing.
   local packages
-  for packages in ./transport/... ./cm/machine ./bundle/machine ./internal/session; do
+  for packages in ./transport/... ./cm/machine ./bundle/machine ./internal/session ./internal/mock; do
     [[ $(go test -list '^TestSeeds' "$packages") == *TestSeeds* ]] || {
       echo "there is no TestSeeds in $packages"
       return 1
@@ -163,7 +163,7 @@ step_seeds() {
   echo "$BRAID_SEEDS seeds from $seed_base on (again: BRAID_SEED_BASE=$seed_base make seeds)"
   BRAID_SEED_BASE=$seed_base go test ./transport/... ./cm/machine ./bundle/machine -run '^TestSeeds' -count=1 -timeout 15m
   # Whole programs at both ends of a channel: a seed takes ten times as long. So does a device of whose peers one lies.
-  BRAID_SEEDS=$((BRAID_SEEDS / 10)) BRAID_SEED_BASE=$seed_base go test ./internal/session -run '^TestSeeds' -count=1 -timeout 15m
+  BRAID_SEEDS=$((BRAID_SEEDS / 10)) BRAID_SEED_BASE=$seed_base go test ./internal/session ./internal/mock -run '^TestSeeds' -count=1 -timeout 15m
   BRAID_SEEDS=$((BRAID_SEEDS / 10)) BRAID_SEED_BASE=$seed_base go test ./transport -run '^TestHostile$' -count=1 -timeout 15m
 }
 

@@ -165,7 +165,7 @@ func (m *Machine) Heard(now time.Duration, l Link, frame [FrameLen]byte) {
 	set := frame[1] == 1
 	switch frame[0] {
 	case frameTCP:
-		m.peerOnTCP, m.peerPinned = true, set
+		m.peerOnTCP, m.peerAt, m.peerPinned = true, now, set
 		switch {
 		case !m.onTCP && m.mode != UDP:
 			m.moveToTCP(now, ByPeer)

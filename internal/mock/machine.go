@@ -59,7 +59,8 @@ type Machine struct {
 	onTCP      bool
 	movedAt    time.Duration // to TCP
 	peerOnTCP  bool
-	peerPinned bool // by a command at the peer
+	peerAt     time.Duration // when it said so
+	peerPinned bool          // by a command at the peer
 	link       Link
 	linkOurs   bool // this side has opened it
 	linkedAt   time.Duration
@@ -193,12 +194,17 @@ func (m *Machine) Silent(now time.Duration) {
 	case m.onTCP && m.fresh(now, m.movedAt):
 		// What is outstanding is sent again after an ACK timeout, which is an eighth of the
 		// patience, and may be silent for another.
-	case m.onTCP && m.peerOnTCP:
-		// Both send by TCP, and nothing comes: UDP may be better.
+	case m.onTCP && (m.peerOnTCP || now-m.movedAt >= m.patience*5/8):
+		// Both send by TCP, or the peer was told twice to do so, and nothing comes: UDP may be better.
 		m.closeLink(now, ByBrokenTCP, errSilentTCP)
 	case m.onTCP:
 		m.tellOnTCP() // what the peer sends by UDP does not arrive
+	case m.mode == UDP && m.link == nil:
+		m.leave()
 	case m.mode == UDP:
+		if !m.fresh(now, max(m.linkedAt, m.peerAt)) {
+			m.closeLink(now, ByBrokenTCP, errSilentTCP) // what the peer sends is in there
+		}
 	case m.link != nil:
 		m.moveToTCP(now, BySilence)
 	default:
@@ -218,7 +224,7 @@ func (m *Machine) moveToTCP(now time.Duration, why Reason) {
 	if m.movedAt = now; why != OnCommand && !m.peerPinned {
 		m.probing.failed(now, m.patience)
 	}
-	m.onTCP = true
+	m.onTCP, m.at = true, Never // there is nothing to try again
 	m.do(Action{Kind: Moved, To: TCP, Reason: why})
 	m.tellOnTCP()
 	m.startProbing(now)

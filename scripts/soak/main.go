@@ -1,6 +1,6 @@
 // Command soak runs a great many seeds of each kind that the checks run few of:
 // the fault harness of package transport and its hostile peers, the conversations of the connection
-// manager, the broken queue pairs of a bundle, the programs at the ends of a channel, and the random networks of the simulator.
+// manager, the broken queue pairs of a bundle, the programs at the ends of a channel, their carriers, and the random networks of the simulator.
 //
 //	flags ──> each kind is built once ──> chunks of seeds, a process each, one per core
 //	      ──> progress, failures as they come ──> a line per kind at the end
@@ -41,6 +41,7 @@ var kinds = []kind{
 	{"cm", []string{"test", "-c"}, "./cm/machine", 4000, testCommand("^TestSeeds")},
 	{"bundle", []string{"test", "-c"}, "./bundle/machine", 4000, testCommand("^TestSeeds$")},
 	{"session", []string{"test", "-c"}, "./internal/session", 1000, testCommand("^TestSeeds$")},
+	{"mock", []string{"test", "-c"}, "./internal/mock", 1000, testCommand("^TestSeeds$")},
 	{"sim", []string{"build"}, "./cmd/braid", 200, func(program string, first, count uint64) *exec.Cmd {
 		cmd := exec.Command(program, "sim", "fuzz", "--workers", "1",
 			"--first", strconv.FormatUint(first, 10), "--seeds", strconv.FormatUint(count, 10))
@@ -64,7 +65,7 @@ func main() {
 	seeds := flag.Uint64("seeds", 1_000_000, "seeds of each kind")
 	base := flag.Uint64("base", 1, "the first of them")
 	jobs := flag.Int("jobs", runtime.NumCPU(), "processes at a time")
-	only := flag.String("kinds", "transport,hostile,cm,bundle,session,sim", "which kinds, in this order")
+	only := flag.String("kinds", "transport,hostile,cm,bundle,session,mock,sim", "which kinds, in this order")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
