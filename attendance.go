@@ -79,6 +79,16 @@ func (a *attendance) yield() bool {
 	return true
 }
 
+// enlist takes the leader's place if it is free.
+func (a *attendance) enlist() bool {
+	select {
+	case a.place <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // leave gives the place up; somebody who waits for it takes over.
 func (a *attendance) leave(now func() time.Duration) {
 	a.leftAt.Store(int64(now()))

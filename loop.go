@@ -79,12 +79,13 @@ func (c *Context) work(leader bool) {
 	for first := true; ; first = false {
 		asked, handled := c.inbox.take(), c.handled.take()
 		busy := asked != nil || handled != nil
-		if busy || first {
+		ready := c.cq.Ready()
+		if busy || first && !ready {
 			c.at = c.now() // not before what was asked for
 		}
 		c.perform(asked)
 		c.perform(handled)
-		if c.cq.Ready() {
+		if ready {
 			n, _ := c.cq.Poll(c.polled[:]) // an error ends the queue pairs, which tell
 			c.at = c.now()                 // not before what has completed
 			for i := range c.polled[:n] {
@@ -208,15 +209,17 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 	}
 	c.attendance.present.Add(1)
 	defer c.attendance.present.Add(-1)
-	select {
-	case <-done:
-		return nil
-	case c.attendance.place <- struct{}{}:
-		defer c.attendance.leave(c.now)
-		return c.lead(ctx, w, inline)
-	case <-ctx.Done():
-		return ctx.Err()
+	if !c.attendance.enlist() {
+		select {
+		case <-done:
+			return nil
+		case c.attendance.place <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	defer c.attendance.leave(c.now)
+	return c.lead(ctx, w, inline)
 }
 
 // lead polls the device, for all goroutines of the context, until w has arrived. Only the
@@ -225,7 +228,7 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
 	for {
-		owner := c.turns(true)
+		owner := !c.pending() && !c.owned.Load() || c.turns(true)
 		if c.dispatchSome(inline) {
 			continue
 		}

@@ -166,7 +166,7 @@ func (q *managementQP) PostSend(_ transport.Time, wr *transport.SendWR) error {
 }
 
 // PostRecv implements transport.QP.
-func (q *managementQP) PostRecv(_ transport.Time, wr *transport.RecvWR) error {
+func (q *managementQP) PostRecv(wr *transport.RecvWR) error {
 	if _, err := q.cfg.CheckRecv(wr); err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (q *qp) fillElements(elements []transport.SGE) {
 }
 
 // PostRecv implements transport.QP.
-func (q *qp) PostRecv(_ transport.Time, wr *transport.RecvWR) error {
+func (q *qp) PostRecv(wr *transport.RecvWR) error {
 	if _, err := q.cfg.CheckRecv(wr); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (b *base) Counters() *Counters { return &b.count }
 
 // PostRecv offers memory for an incoming message. A queue pair with a shared
 // receive queue takes none of its own.
-func (b *base) PostRecv(_ Time, wr *RecvWR) error {
+func (b *base) PostRecv(wr *RecvWR) error {
 	if b.state == Reset || b.cfg.Recv != nil {
 		return ErrState
 	}

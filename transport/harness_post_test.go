@@ -70,7 +70,7 @@ func (h *host) postReceives() {
 		if h.srq != nil {
 			err = h.srq.Post(&wr)
 		} else {
-			err = h.qp.PostRecv(h.w.now, &wr)
+			err = h.qp.PostRecv(&wr)
 		}
 		if err != nil {
 			h.fail("post of receive %d: %v", r.index, err)

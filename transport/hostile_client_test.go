@@ -43,7 +43,7 @@ func (c *client) next() {
 	c.began = c.w.now
 	length := c.messageLength(n)
 	reply := RecvWR{ID: uint64(n), SGEs: []SGE{c.inbox.span(0, clientReply)}}
-	if err := c.near.qp.PostRecv(c.w.now, &reply); err != nil {
+	if err := c.near.qp.PostRecv(&reply); err != nil {
 		c.w.fail("%s: %v", c.near.name, err)
 	}
 	id := uint64(n * perRound)

@@ -28,7 +28,7 @@ func TestMPAllocatesNothing(t *testing.T) {
 			wr.RemoteAddr, wr.RKey = l.target.Base, l.target.RKey
 			once := func() {
 				if wr.Op.consumesReceive() {
-					if err := l.b.PostRecv(l.now, &recv); err != nil {
+					if err := l.b.PostRecv(&recv); err != nil {
 						t.Fatal(err)
 					}
 				}

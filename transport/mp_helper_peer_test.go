@@ -97,7 +97,7 @@ func (q *mpTest) arrive1(p peerPacket) Verdict {
 // recv offers a receive of that many bytes of the local memory.
 func (q *mpTest) recv(id uint64, offset, length int) {
 	q.t.Helper()
-	if err := q.mp.PostRecv(q.now, &RecvWR{ID: id, SGEs: []SGE{q.local.span(offset, length)}}); err != nil {
+	if err := q.mp.PostRecv(&RecvWR{ID: id, SGEs: []SGE{q.local.span(offset, length)}}); err != nil {
 		q.t.Fatal(err)
 	}
 }

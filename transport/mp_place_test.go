@@ -40,7 +40,7 @@ func TestMPSendPlacedByMSNAndOffset(t *testing.T) {
 			wr := RecvWR{ID: uint64(msn + 1), SGEs: []SGE{
 				q.local.span(msn*2048, 100), q.local.span(msn*2048+100, 333), q.local.span(msn*2048+433, 700),
 			}}
-			if err := q.mp.PostRecv(q.now, &wr); err != nil {
+			if err := q.mp.PostRecv(&wr); err != nil {
 				t.Fatal(err)
 			}
 			packets = append(packets, q.peerWrite(len(packets), 4096*msn, pattern(9, 300))...)

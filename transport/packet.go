@@ -42,7 +42,7 @@ type QP interface {
 	Attr() Attr
 
 	PostSend(now Time, wr *SendWR) error
-	PostRecv(now Time, wr *RecvWR) error
+	PostRecv(wr *RecvWR) error
 
 	HandlePacket(now Time, p *Packet) Verdict
 	HandleTimeout(now Time)

@@ -41,7 +41,7 @@ func (s *rcScript) fuzzStep(in []byte) []byte {
 	case 0:
 		s.fuzzPost(Op(arg)%numSendOps, int(arg))
 	case 1:
-		s.PostRecv(s.now, &RecvWR{SGEs: []SGE{s.region.span(0, int(arg)*8)}})
+		s.PostRecv(&RecvWR{SGEs: []SGE{s.region.span(0, int(arg)*8)}})
 	case 2:
 		if s.Timeout() != Never {
 			s.advanceToTimer()

@@ -76,7 +76,7 @@ func (e *rcEnd) post(wr SendWR) {
 
 func (e *rcEnd) recv(id uint64, length int) {
 	e.t.Helper()
-	if err := e.PostRecv(1, &RecvWR{ID: id, SGEs: []SGE{e.region.span(0, length)}}); err != nil {
+	if err := e.PostRecv(&RecvWR{ID: id, SGEs: []SGE{e.region.span(0, length)}}); err != nil {
 		e.t.Fatal(err)
 	}
 }

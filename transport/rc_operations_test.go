@@ -33,7 +33,7 @@ func testOperation(t *testing.T, op Op, mtu, n int) {
 	if op == OpSendInv {
 		wr.RKey = victim.RKey
 	}
-	if err := p.b.PostRecv(1, &RecvWR{ID: 77, SGEs: scatter(p.b.region, 300, n)}); err != nil {
+	if err := p.b.PostRecv(&RecvWR{ID: 77, SGEs: scatter(p.b.region, 300, n)}); err != nil {
 		t.Fatal(err)
 	}
 	p.a.post(wr)
@@ -171,7 +171,7 @@ func TestRCSteadyStateDoesNotAllocate(t *testing.T) {
 				wr.SGEs = eight
 			}
 			if op.consumesReceive() {
-				if err := p.b.PostRecv(p.now, &recvWR); err != nil {
+				if err := p.b.PostRecv(&recvWR); err != nil {
 					t.Fatal(err)
 				}
 			}

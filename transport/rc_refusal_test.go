@@ -157,7 +157,7 @@ func TestRCRegionGoneMidway(t *testing.T) {
 
 	s = newRCScript(t, nil)
 	buffer := s.mem.register(7, 400, LocalWrite)
-	if err := s.PostRecv(1, &RecvWR{ID: 5, SGEs: []SGE{buffer.span(0, 400)}}); err != nil {
+	if err := s.PostRecv(&RecvWR{ID: 5, SGEs: []SGE{buffer.span(0, 400)}}); err != nil {
 		t.Fatal(err)
 	}
 	s.request(wire.SendFirst, 0, 256, nil)

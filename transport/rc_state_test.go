@@ -93,7 +93,7 @@ func TestRCPostsInWrongStates(t *testing.T) {
 	send := &SendWR{Op: OpWrite, SGEs: []SGE{region.span(0, 4)}}
 	recv := &RecvWR{SGEs: []SGE{region.span(0, 4)}}
 	q, _ := NewRC(rcConfig(mem))
-	if err := q.PostRecv(1, recv); !errors.Is(err, ErrState) {
+	if err := q.PostRecv(recv); !errors.Is(err, ErrState) {
 		t.Errorf("receive in RESET: %v", err)
 	}
 	for _, s := range []State{Reset, Init, RTR} {
@@ -101,7 +101,7 @@ func TestRCPostsInWrongStates(t *testing.T) {
 			if err := q.Modify(1, s, &attr); err != nil {
 				t.Fatal(err)
 			}
-			if err := q.PostRecv(1, recv); err != nil {
+			if err := q.PostRecv(recv); err != nil {
 				t.Errorf("receive in %v: %v", s, err)
 			}
 		}

@@ -299,7 +299,7 @@ func (c *transcript) recv(a arguments) error {
 	e := c.end(a.take("at", "b"))
 	for range a.takeInt("count", 1) {
 		e.posted++
-		if err := e.PostRecv(c.now, &RecvWR{ID: e.posted, SGEs: []SGE{e.region.span(0, transcriptRegion/2)}}); err != nil {
+		if err := e.PostRecv(&RecvWR{ID: e.posted, SGEs: []SGE{e.region.span(0, transcriptRegion/2)}}); err != nil {
 			return err
 		}
 	}

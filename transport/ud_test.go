@@ -123,7 +123,7 @@ func TestUDInlineStaysUntilCompleted(t *testing.T) {
 func TestUDReceives(t *testing.T) {
 	e := newUDEnd(t)
 	recv := RecvWR{ID: 3, SGEs: []SGE{e.region.span(0, 30), e.region.span(100, 70)}}
-	if err := e.PostRecv(1, &recv); err != nil {
+	if err := e.PostRecv(&recv); err != nil {
 		t.Fatal(err)
 	}
 	v := e.datagram(60, func(p *Packet) { p.Opcode, p.Imm, p.Solicited = wire.UDSendOnlyImm, 77, true })
@@ -154,7 +154,7 @@ func TestUDDropsInSilence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newUDEnd(t)
 			if c.receive > 0 {
-				if err := e.PostRecv(1, &RecvWR{ID: 1, SGEs: []SGE{e.region.span(0, c.receive)}}); err != nil {
+				if err := e.PostRecv(&RecvWR{ID: 1, SGEs: []SGE{e.region.span(0, c.receive)}}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -175,7 +175,7 @@ func TestUDLocalErrorStopsOnlySends(t *testing.T) {
 	e.post(1, SendWR{Op: OpSend, SGEs: []SGE{e.region.span(0, 4)}})
 	e.post(2, SendWR{Op: OpSend, SGEs: []SGE{gone.span(0, 4)}})
 	e.post(3, SendWR{Op: OpSend, SGEs: []SGE{e.region.span(0, 4)}})
-	e.PostRecv(1, &RecvWR{ID: 8, SGEs: []SGE{e.region.span(0, 100)}})
+	e.PostRecv(&RecvWR{ID: 8, SGEs: []SGE{e.region.span(0, 100)}})
 	e.mem.deregister(gone)
 	for e.PollTransmit(1, &e.packet) {
 	}
@@ -201,8 +201,8 @@ func TestUDLocalErrorStopsOnlySends(t *testing.T) {
 
 func TestUDReceiveMemoryGone(t *testing.T) {
 	e := newUDEnd(t)
-	e.PostRecv(1, &RecvWR{ID: 8, SGEs: []SGE{e.region.span(0, 100)}})
-	e.PostRecv(1, &RecvWR{ID: 9, SGEs: []SGE{e.region.span(0, 100)}})
+	e.PostRecv(&RecvWR{ID: 8, SGEs: []SGE{e.region.span(0, 100)}})
+	e.PostRecv(&RecvWR{ID: 9, SGEs: []SGE{e.region.span(0, 100)}})
 	e.mem.deregister(e.region)
 	if e.datagram(10, nil) != Drop {
 		t.Error("placed into memory that is gone")
@@ -263,7 +263,7 @@ func TestUDSteadyStateDoesNotAllocate(t *testing.T) {
 	in.DETH.QKey = testQKey
 	var c Completion
 	round := func() {
-		if e.PostSend(1, &wr) != nil || !e.PollTransmit(1, &e.packet) || e.PostRecv(1, &recv) != nil || e.HandlePacket(1, &in) != Place {
+		if e.PostSend(1, &wr) != nil || !e.PollTransmit(1, &e.packet) || e.PostRecv(&recv) != nil || e.HandlePacket(1, &in) != Place {
 			t.Fatal("round failed")
 		}
 		for e.PollCompletion(&c) {

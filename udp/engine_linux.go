@@ -107,6 +107,9 @@ func (e *engine) Unlock() {
 // rouse wakes a sleeping thread that would sleep past what is to be done: a
 // timer that is due before it would wake, or what a round has left to be sent.
 func (e *engine) rouse() {
+	if e.sleepers == [len(e.sleepers)]transport.Time{} {
+		return
+	}
 	next := e.timers.next()
 	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
 		next = min(next, e.Now()+retryTime)

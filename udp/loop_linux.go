@@ -231,9 +231,10 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			e.progress.Announce() // one of the others takes over
 		}
 	}()
-	spinUntil := e.Now() + transport.Time(e.cfg.Spin)
-	for {
-		worked := e.tryRound(e.Now(), true)
+	now := e.Now()
+	spinUntil := now + transport.Time(e.cfg.Spin)
+	for ; ; now = e.Now() {
+		worked := e.tryRound(now, true)
 		if until.Ready() {
 			return nil
 		}

@@ -137,15 +137,14 @@ func (q *QP) toSendQueue(wr *SendWR) error {
 }
 
 func (q *QP) toRecvQueue(wr *RecvWR) error {
-	now := q.device.engine.Now()
 	switch t := q.transport.(type) {
 	case *transport.RC:
-		return t.PostRecv(now, wr)
+		return t.PostRecv(wr)
 	case *transport.MP:
-		return t.PostRecv(now, wr)
+		return t.PostRecv(wr)
 	case *transport.UD:
-		return t.PostRecv(now, wr)
+		return t.PostRecv(wr)
 	default:
-		return t.PostRecv(now, q.device.requests.copyRecv(wr))
+		return t.PostRecv(q.device.requests.copyRecv(wr))
 	}
 }
