@@ -131,9 +131,8 @@ step_race() {
   export CGO_ENABLED=1
   have_detector || skip "race: the race detector needs a C compiler"
   local packages
-  # Those that wait for most of their time come first, so that the rest is compiled meanwhile
-  # and none of them runs alone at the end.
-  packages="./udp . ./cmd/braid ./internal/perf $(needs_detector)"
+  # Those that take long come first, so that none of them runs alone at the end.
+  packages="./udp . ./cmd/braid ./sim/fuzz ./sim ./internal/perf $(needs_detector)"
   # shellcheck disable=SC2086 # a list of packages
   BRAID_SEEDS=100 go test -race -vet=off -shuffle=on -timeout 15m $packages
 }
@@ -252,8 +251,8 @@ lane() {
 
 # test_lane tests. The lab measures, so what is not idle does not run beside it.
 test_lane() {
-  steps test race &
-  steps interop bench examples demo readme &
+  steps race &
+  steps interop test bench examples demo readme &
   wait
   lane lab
 }
