@@ -1,6 +1,8 @@
 package braid
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -30,8 +32,8 @@ type fallback struct {
 
 	// The rest belongs to the goroutine.
 	machine *mock.Machine
-	opening opening
-	gone    bool // the queue pair has ended, and moves no more
+	cancel  context.CancelFunc // of the last attempt to open a connection
+	gone    bool               // the queue pair has ended, and moves no more
 }
 
 // carrierState is what others may know.
@@ -242,7 +244,7 @@ func (f *fallback) perform(a *mock.Action) {
 	case mock.Open:
 		f.open(a.Attempt, a.Within)
 	case mock.Cancel:
-		f.opening.cancel()
+		f.cancel()
 	case mock.Use:
 		f.use(a.Link.(*link), a.Ours)
 	case mock.Refuse:
@@ -275,7 +277,7 @@ func (f *fallback) divert(to mock.Link) {
 
 func (f *fallback) reply(a *mock.Action) {
 	err := a.Err
-	if err != nil && f.ch.Err() == nil {
+	if err != nil && !errors.Is(err, ErrClosed) {
 		err = fmt.Errorf("%w: %w", ErrNoTCP, err)
 	}
 	a.Ref.(chan<- error) <- err

@@ -79,13 +79,10 @@ func (f *fallback) use(l *link, ours bool) {
 // when 2^23 others have passed it by UDP would be taken for a new one.
 const minLifetime = 2 * time.Second
 
-// opening is an attempt to open a connection.
-type opening struct{ cancel context.CancelFunc }
-
 // open opens a TCP connection to the peer.
 func (f *fallback) open(attempt uint32, within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
-	f.opening = opening{cancel}
+	f.cancel = cancel
 	f.ch.context.background.Go(func() {
 		defer cancel()
 		conn, err := f.ch.context.streams.open(ctx, f)

@@ -228,7 +228,7 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
 	for {
-		owner := !c.pending() && !c.owned.Load() || c.turns(true)
+		owner := !c.pending() && !c.owned.Load() || c.turns(true) // no turn where there is nothing to do
 		if c.dispatchSome(inline) {
 			continue
 		}

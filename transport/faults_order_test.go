@@ -124,7 +124,7 @@ func testDuplication(t *testing.T) {
 }
 
 // testDuplicationInRecovery: each acknowledgement clocks out a retransmission while the paper's sender recovers (§3.5). Copies
-// of acknowledgements do not, or they would multiply: here each packet brings six.
+// of acknowledgements do not, or they would multiply: here each packet brings four.
 func testDuplicationInRecovery(t *testing.T, seed uint64) {
 	sc := bulk(60, 0).asPaper()
 	sc.seed, sc.kinds, sc.maxSize = seed, allKinds, 8000

@@ -103,14 +103,14 @@ func (t *attempt) finish(err error) {
 		if mine != nil {
 			mine.close()
 		}
-		w.after(w.delay(), func() { s.m.Opened(w.now, t.number, nil, cmpErr(err)) })
+		w.after(w.delay(), func() { s.m.Opened(w.now, t.number, nil, orCancelled(err)) })
 		return
 	}
 	s.endsOwned[mine] = false
 	w.after(w.delay(), func() { s.m.Opened(w.now, t.number, mine, nil) })
 }
 
-func cmpErr(err error) error {
+func orCancelled(err error) error {
 	if err == nil {
 		return errors.New("cancelled")
 	}

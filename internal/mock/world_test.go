@@ -263,6 +263,9 @@ func (w *world) run() error {
 	if why := w.unsettled(); why != "" {
 		w.fail("all is well for long, and %s", why)
 	}
+	if n := w.sides[0].moves + w.sides[1].moves; n != 0 {
+		w.fail("all is well for long, and the sides move %d times", n)
+	}
 	return w.failure
 }
 
