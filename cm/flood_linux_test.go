@@ -30,7 +30,13 @@ type spoofer struct {
 	req  mad.REQ
 	r    *rand.Rand
 	sent int
+	few  bool // addresses: those of deafAddr
 }
+
+// deafAddrs is the number of addresses at which somebody receives and never reads.
+const deafAddrs = 64
+
+func deafAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{127, 201, 0, byte(1 + i)}) }
 
 func newSpoofer(t testing.TB, l *Listener) *spoofer {
 	t.Helper()
@@ -52,6 +58,9 @@ func newSpoofer(t testing.TB, l *Listener) *spoofer {
 // send sends one request, of a standard peer or of one that claims to be braid.
 func (s *spoofer) send() {
 	from := netip.AddrFrom4([4]byte{127, 200, byte(s.r.Uint32()), byte(s.r.Uint32())})
+	if s.few {
+		from = deafAddr(s.r.IntN(deafAddrs))
+	}
 	s.req.LocalID, s.req.QPN = mad.CommID(s.r.Uint32()), verbs.QPN(2+s.r.Uint32N(1<<24-4))
 	mad.IPHeader{Src: from, Dst: s.to}.Append(s.req.PrivateData[:0])
 	var t *terms
@@ -165,4 +174,77 @@ func TestFloodOverSockets(t *testing.T) {
 	if counters.Retries == 0 {
 		t.Error("the flood reached no limit")
 	}
+}
+
+// BenchmarkWriteBesideFlood: what spoofed requests at 100,000 a second cost a
+// connection of the same device. The same flood at a socket that nobody reads
+// tells what the sender of the flood itself costs this machine.
+func BenchmarkWriteBesideFlood(b *testing.B) {
+	for _, at := range []string{"nobody", "QP1"} {
+		b.Run(at, func(b *testing.B) {
+			client, server := sockets(b)
+			l, err := server.m.Listen(0)
+			must(b, err)
+			defer l.Close()
+			accepted := server.accepting(l, server.options(verbs.MP, ""))
+			c, err := client.m.Dial(testContext(b), l.Addr().String(), client.options(verbs.MP, ""))
+			must(b, err)
+			must(b, (<-accepted).err)
+			s := newSpoofer(b, l)
+			// A network takes replies to whom nobody is; this machine would refuse each.
+			s.few = true
+			for i := range deafAddrs {
+				deaf, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(deafAddr(i), wire.UDPPort)))
+				must(b, err)
+				defer deaf.Close()
+			}
+			if at == "nobody" {
+				s.to = deafAddr(0)
+			}
+			flooding, stop := context.WithCancel(b.Context())
+			var ended sync.WaitGroup
+			ended.Go(func() { s.paced(flooding) })
+			client.writes(b, c, server)
+			stop()
+			ended.Wait()
+			b.ReportMetric(float64(s.sent)/b.Elapsed().Seconds(), "requests/s")
+			b.ReportMetric(float64(server.m.Counters().Received)/b.Elapsed().Seconds(), "served/s")
+		})
+	}
+}
+
+// paced sends 100,000 requests a second, served or not.
+func (s *spoofer) paced(ctx context.Context) {
+	for begin := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		for due := int(time.Since(begin).Seconds()*1e5) - s.sent; due > 0; due-- {
+			s.send()
+		}
+	}
+}
+
+// writes keeps four WRITEs of 64 KiB outstanding until b.N have completed.
+func (s *side) writes(b *testing.B, c *Conn, to *side) {
+	const size, depth = 64 << 10, 4
+	from, err := s.pd.AllocMemory(size, verbs.LocalWrite)
+	must(b, err)
+	target, err := to.pd.AllocMemory(size, verbs.LocalWrite|verbs.RemoteWrite)
+	must(b, err)
+	b.SetBytes(size)
+	b.ResetTimer()
+	var done [depth]verbs.Completion
+	for posted, completed := 0, 0; completed < b.N; {
+		for ; posted < b.N && posted-completed < depth; posted++ {
+			must(b, c.QP().PostSend(&verbs.SendWR{
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{from.SGE(0, size)},
+				RemoteAddr: target.Addr(), RKey: target.RKey(),
+			}))
+		}
+		n, err := s.cq.Wait(b.Context(), done[:])
+		must(b, err)
+		for i := range n {
+			must(b, done[i].Err())
+		}
+		completed += n
+	}
+	b.StopTimer()
 }

@@ -27,6 +27,11 @@ const (
 	// each, about a millisecond. They are taken at once, because in a flood the
 	// device's lock is what the agent waits for.
 	stepDatagrams = 256
+	// crowd is how many datagrams in one Step make the manager wait for crowdPause
+	// before the next: a storm of honest clients is served at 256 per millisecond,
+	// more than their queue pairs can be made.
+	crowd      = 32
+	crowdPause = time.Millisecond
 	// maxHandles bounds the address handles that are kept for peers.
 	maxHandles = 4096
 )

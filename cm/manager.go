@@ -98,22 +98,29 @@ func (m *Manager) closeAll(reason error) {
 }
 
 // run is the loop: it waits for datagrams and times, and lets the agent act.
+// Where many datagrams come it waits for a while before it takes the next: in a
+// flood it would otherwise be woken for each, and take the processor from those
+// who move data.
 func (m *Manager) run() {
 	notify := m.agent.Notify()
 	timer := m.runtime.NewTimer(m.wakeLoop)
 	defer timer.Stop()
 	for {
-		wait, err := m.step()
+		wait, taken, err := m.step()
 		if err != nil {
 			m.closeAll(err)
 			return
+		}
+		news := notify
+		if taken >= crowd {
+			wait, news = crowdPause, nil
 		}
 		if wait > 0 {
 			timer.Reset(wait)
 		} else {
 			m.wakeLoop()
 		}
-		if m.runtime.Select(context.Background(), m.stop, notify, m.wake) == 0 {
+		if m.runtime.Select(context.Background(), m.stop, news, m.wake) == 0 {
 			return
 		}
 	}
@@ -127,23 +134,27 @@ func (m *Manager) wakeLoop() {
 	}
 }
 
-// step lets the agent act, and returns for how long there is nothing to do.
-func (m *Manager) step() (time.Duration, error) {
+// step lets the agent act, and returns for how long there is nothing to do and
+// how many datagrams were taken.
+func (m *Manager) step() (wait time.Duration, taken uint64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return 0, ErrClosed
+		return 0, 0, ErrClosed
 	}
+	core := m.agent.Machine()
+	before := core.Counters().Received
 	again, err := m.agent.Step()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	taken = core.Counters().Received - before
 	m.dispatch()
-	m.armed = min(again, m.agent.Machine().Timeout())
+	m.armed = min(again, core.Timeout())
 	if m.armed == machine.Never {
-		return math.MaxInt64, nil
+		return math.MaxInt64, taken, nil
 	}
-	return max(0, time.Duration(m.armed-m.agent.Now())), nil
+	return max(0, time.Duration(m.armed-m.agent.Now())), taken, nil
 }
 
 // command runs a command on the machine, and sends and tells what it led to.

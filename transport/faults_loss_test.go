@@ -43,7 +43,7 @@ func testBurstLoss(t *testing.T) {
 		var stall *Time
 		w := mustRun(t, sc, func(w *world) { stall = watchStalls(w) })
 		t.Logf("bursts of %d: longest stall %v, %d timeouts", length, *stall, w.hosts[0].qp.Counters().LocalAckTimeoutErr)
-		if limit := 2*sc.mp.MinRTO + faultRTT; *stall > limit {
+		if limit := 2*Time(sc.mp.MinRTO) + faultRTT; *stall > limit {
 			t.Errorf("bursts of %d: stalled for %v, want at most %v", length, *stall, limit)
 		}
 	}

@@ -52,7 +52,7 @@ func testBlackhole(t *testing.T, direction int) {
 	if after < 0.95*left {
 		t.Errorf("direction %d: %.3f of what was left is used", direction, after/left)
 	}
-	if limit := 3 * sc.mp.MinRTO; s.stall > limit {
+	if limit := 3 * Time(sc.mp.MinRTO); s.stall > limit {
 		t.Errorf("direction %d: stalled for %v", direction, s.stall)
 	}
 	if restored < 0.95*before || share < 0.15 {

@@ -65,7 +65,7 @@ func (s *scenario) patienceOf(host int) (least, most Time) {
 	interval, tries := a.ackTimeout(), Time(a.RetryCount)+1
 	least = tries*interval - deadSlack
 	if !s.rc {
-		interval = max(interval, s.mp.MinRTO)
+		interval = max(interval, Time(s.mp.MinRTO))
 	}
 	return least, 4*tries*interval + deadSlack
 }

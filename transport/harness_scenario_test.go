@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -143,7 +144,7 @@ func randomOptions(r *rand.Rand) MPOptions {
 		o.Policy = oneRegistered(r, &PathPolicies)
 	}
 	if chance(r, 0.05) {
-		o.Policy = NewFlowlet(oneOf(r, 0, 50*Microsecond))
+		o.Policy = NewFlowlet(oneOf(r, 0, 50*time.Microsecond))
 	}
 	if chance(r, 0.4) {
 		o.Control = oneRegistered(r, &CongestionControls)

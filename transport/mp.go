@@ -83,7 +83,7 @@ func (m *MP) Flow() Flow {
 	}
 	return Flow{
 		Window: m.gate.control.Window(), PeerWindow: int(m.gate.peerWindow), InFlight: m.loss.inFlight(),
-		SmoothedRTT: m.rtt.smoothed(), RTO: m.rtt.timeout(m.opt.MinRTO, m.attr.ackTimeout()),
+		SmoothedRTT: m.rtt.smoothed(), RTO: m.rtt.timeout(Time(m.opt.MinRTO), m.attr.ackTimeout()),
 	}
 }
 

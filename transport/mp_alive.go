@@ -144,7 +144,7 @@ func (m *MP) receivedFromPeer(now Time) {
 // situation is that of the connection.
 func (m *MP) situation() situation {
 	return situation{
-		attr: &m.attr, awaiting: m.req.awaiting.len() > 0, least: max(m.opt.MinRTO, m.rtt.late()),
+		attr: &m.attr, awaiting: m.req.awaiting.len() > 0, least: max(Time(m.opt.MinRTO), m.rtt.late()),
 		outstanding: m.out[requests].outstanding() || m.out[responses].outstanding(),
 	}
 }

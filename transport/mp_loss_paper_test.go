@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -12,7 +13,7 @@ import (
 func fixedWindowOf(n int) func(*MPOptions) {
 	return func(o *MPOptions) {
 		o.Control, o.InitialWindow, o.MaxWindow = NewFixedWindow, n, n
-		o.EarlyRetransmit, o.MinRTO = 1e6, 50*Millisecond
+		o.EarlyRetransmit, o.MinRTO = 1e6, 50*time.Millisecond
 	}
 }
 
@@ -88,7 +89,7 @@ func TestMPEarlyRetransmission(t *testing.T) {
 	for _, mode := range []string{"paper", "selective"} {
 		t.Run(mode, func(t *testing.T) {
 			q := newMPTest(t, func(o *MPOptions) {
-				o.Selective, o.MinRTO, o.InitialWindow = mode == "selective", 10*Millisecond, 8
+				o.Selective, o.MinRTO, o.InitialWindow = mode == "selective", 10*time.Millisecond, 8
 			})
 			id := q.write(3)
 			q.acks(0, 1)
@@ -116,7 +117,7 @@ func TestMPEarlyRetransmission(t *testing.T) {
 
 // §3.5: early retransmission is for when there is no new data.
 func TestMPNewDataGoesBeforeEarlyRetransmission(t *testing.T) {
-	q := newMPTest(t, func(o *MPOptions) { o.MinRTO = 10 * Millisecond })
+	q := newMPTest(t, func(o *MPOptions) { o.MinRTO = 10 * time.Millisecond })
 	q.write(2)
 	q.wantSent("IW is four", 0, 1)
 	q.advance(50 * Microsecond)

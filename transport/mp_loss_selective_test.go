@@ -1,6 +1,9 @@
 package transport
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Selective retransmission: beyond the paper. See docs/decisions.
 
@@ -9,7 +12,7 @@ func selectiveOn(t *testing.T, paths, window int, policy func(*MPOptions)) *mpTe
 	t.Helper()
 	o := PaperOptions()
 	fixedWindowOf(window)(&o)
-	o.Selective, o.ProbeProbability, o.InitialRTT, o.Slots = true, 0, mpRTT, 1024
+	o.Selective, o.ProbeProbability, o.InitialRTT, o.Slots = true, 0, time.Duration(mpRTT), 1024
 	policy(&o)
 	attr := mpAttr()
 	attr.Paths, attr.Timeout = paths, 18

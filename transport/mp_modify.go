@@ -96,7 +96,7 @@ func (m *MP) startSending() {
 	for id := range m.out {
 		m.out[id].start(m.attr.SendPSN)
 	}
-	m.rtt = rttEstimator{initial: m.opt.InitialRTT}
+	m.rtt = rttEstimator{initial: Time(m.opt.InitialRTT)}
 	m.gate.starved = true
 	m.gate.peerSlots = uint16(m.opt.Slots)
 	if m.attr.TrackedSlots > 0 {

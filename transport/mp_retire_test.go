@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -13,8 +14,8 @@ func fourPaths(t *testing.T) *mpTest {
 	t.Helper()
 	o, attr := WireOptions(), mpAttr()
 	o.Policy, o.Control, o.Run, o.ProbeProbability = NewRoundRobin, NewFixedWindow, 1, 0
-	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes, o.InitialRTT = 32, 32, 0, mpRTT
-	o.EarlyRetransmit, o.MinRTO = 1e9, Second
+	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes, o.InitialRTT = 32, 32, 0, time.Duration(mpRTT)
+	o.EarlyRetransmit, o.MinRTO = 1e9, time.Second
 	attr.Paths, attr.Timeout = 4, 24
 	return newMPTestWith(t, o, attr)
 }

@@ -33,7 +33,7 @@ func (m *MP) syncRefused(now Time, s seq) {
 		m.req.syncTries = min(m.req.syncTries+1, maxSyncTries)
 	}
 	wait := max(m.opt.syncDelay(m.rtt.smoothed(), m.gate.control.Window()), m.rtt.smoothed()/2)
-	m.req.syncHold = now + min(wait<<(m.req.syncTries-1), max(wait, m.rtt.timeout(m.opt.MinRTO, m.attr.ackTimeout())))
+	m.req.syncHold = now + min(wait<<(m.req.syncTries-1), max(wait, m.rtt.timeout(Time(m.opt.MinRTO), m.attr.ackTimeout())))
 	// The receiver keeps nothing of an early operation and has one refusal for
 	// all of its packets.
 	msg := o.find(s)

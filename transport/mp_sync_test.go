@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -11,7 +12,7 @@ import (
 // §3.4: Δt = α·Δ/(cwnd/RTT) after the last packet before it.
 func TestMPSynchroniseIsDelayed(t *testing.T) {
 	for _, alpha := range []float64{0.5, 1, 2} {
-		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Alpha, o.MinRTO = alpha, 50*Millisecond })
+		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Alpha, o.MinRTO = alpha, 50*time.Millisecond })
 		q.write(2)
 		q.wantSent("plain", 0, 1)
 		q.write(1, Synchronise)
@@ -40,7 +41,7 @@ func TestMPSynchroniseGoesAtOnceWhenAllIsDone(t *testing.T) {
 
 // Operations after a delayed one wait behind it: a queue is in order.
 func TestMPSynchroniseHoldsWhatFollows(t *testing.T) {
-	q := quiet(t, func(o *MPOptions, _ *Attr) { o.MinRTO = 50 * Millisecond })
+	q := quiet(t, func(o *MPOptions, _ *Attr) { o.MinRTO = 50 * time.Millisecond })
 	q.write(1)
 	q.write(1, Synchronise)
 	q.write(1)
@@ -54,7 +55,7 @@ func TestMPSynchroniseHoldsWhatFollows(t *testing.T) {
 // and goes when the delay is over, by the paths that they came by.
 func TestMPWaitingSynchroniseKeepsTheWindow(t *testing.T) {
 	q := quiet(t, func(o *MPOptions, _ *Attr) {
-		o.InitialWindow, o.MinRTO, o.InitialRTT = 8, 50*Millisecond, mpRTT
+		o.InitialWindow, o.MinRTO, o.InitialRTT = 8, 50*time.Millisecond, time.Duration(mpRTT)
 	})
 	q.write(8)
 	q.wantSent("IW", numbers(0, 8)...)
@@ -98,7 +99,7 @@ func TestMPEarlySynchroniseIsRefused(t *testing.T) {
 // §3.4: the NACK allows the sender to retransmit the message later.
 func TestMPRefusedSynchroniseGoesAgain(t *testing.T) {
 	for _, selective := range []bool{false, true} {
-		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Selective, o.MinRTO = selective, 50*Millisecond })
+		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Selective, o.MinRTO = selective, 50*time.Millisecond })
 		first := q.write(1)
 		second := q.write(2, Synchronise)
 		q.wantSent("plain", 0)
@@ -133,7 +134,7 @@ func TestMPRefusedSynchroniseGoesAgain(t *testing.T) {
 // refusal at a time, and refuses every packet of an early message.
 func TestMPOneRefusalResendsTheWholeSynchronise(t *testing.T) {
 	for _, selective := range []bool{false, true} {
-		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Selective, o.MinRTO = selective, 50*Millisecond })
+		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Selective, o.MinRTO = selective, 50*time.Millisecond })
 		q.write(1)
 		q.write(3, Synchronise)
 		q.advanceToTimer()

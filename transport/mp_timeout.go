@@ -37,7 +37,7 @@ func (m *MP) armRTO(now Time, id streamID) {
 	if id == requests && m.timers.armed(timerRNR) {
 		return // the peer asked for silence
 	}
-	o, rto := &m.out[id], m.rtt.timeout(m.opt.MinRTO, m.attr.ackTimeout())
+	o, rto := &m.out[id], m.rtt.timeout(Time(m.opt.MinRTO), m.attr.ackTimeout())
 	longest := longestRTO
 	if t := m.attr.ackTimeout(); t > 0 {
 		longest = min(longest, t)

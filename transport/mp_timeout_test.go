@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -26,7 +27,7 @@ func TestMPAckTimeoutAsInRC(t *testing.T) {
 		for _, code := range []uint8{9, 14, 17, 20} {
 			for _, retries := range []uint8{0, 1, 7} {
 				q := quiet(t, func(o *MPOptions, a *Attr) {
-					o.Selective, o.MinRTO = selective, 20*Millisecond
+					o.Selective, o.MinRTO = selective, 20*time.Millisecond
 					a.RetryCount, a.Timeout = retries, code
 				})
 				started := q.now

@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 )
 
 // MPOptions are the parameters of a multi-path queue pair. PaperOptions gives
@@ -62,9 +63,9 @@ type MPOptions struct {
 	// (§3.5, after FUSO).
 	EarlyRetransmit float64
 	// MinRTO is the shortest retransmission timeout.
-	MinRTO Time
+	MinRTO time.Duration
 	// InitialRTT stands in until the first measurement.
-	InitialRTT Time
+	InitialRTT time.Duration
 
 	// ObserveDegree, if not nil, is told the out-of-order degree of every packet that
 	// the receiver accepts: the difference between its sequence number and the
@@ -84,7 +85,7 @@ func PaperOptions() MPOptions {
 	return MPOptions{
 		Slots: 64, Delta: 32, ProbeProbability: 0.01, Alpha: 1,
 		InitialWindow: 16, MaxWindow: 4096, Run: 1,
-		EarlyRetransmit: 1, MinRTO: Millisecond, InitialRTT: 100 * Microsecond,
+		EarlyRetransmit: 1, MinRTO: time.Millisecond, InitialRTT: 100 * time.Microsecond,
 	}
 }
 
@@ -98,7 +99,7 @@ func WireOptions() MPOptions {
 	o.RetirePaths, o.Rebalance = true, true
 	o.WindowedSpan, o.KeepWindow = true, true
 	o.EarlyRetransmit = 2
-	o.MinRTO = 20 * Millisecond
+	o.MinRTO = 20 * time.Millisecond
 	return o
 }
 

@@ -1,6 +1,9 @@
 package transport
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Flowlets and penalties: the policies that MP-RDMA is compared with.
 
@@ -36,7 +39,7 @@ func TestFlowletChangesAfterAGap(t *testing.T) {
 // The connection tells the policy the time of every packet, before it asks.
 func TestMPTellsClockedPolicyTheTime(t *testing.T) {
 	const gap = 3 * mpRTT
-	q := newMPTest(t, func(o *MPOptions) { o.Policy = NewFlowlet(gap) })
+	q := newMPTest(t, func(o *MPOptions) { o.Policy = NewFlowlet(time.Duration(gap)) })
 	paths := func() (used map[Path]int) {
 		used = map[Path]int{}
 		for _, p := range q.unwanted {

@@ -3,13 +3,14 @@ package transport
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // The path policies by themselves.
 
 var policies = map[string]func(int, *MPOptions, *rand.Rand) PathPolicy{
 	"single": NewSinglePath, "round robin": NewRoundRobin, "spray": NewRandomSpray, "ACK clock": NewAckClock,
-	"flowlet": NewFlowlet(50 * Microsecond), "penalty": NewPenalty,
+	"flowlet": NewFlowlet(50 * time.Microsecond), "penalty": NewPenalty,
 }
 
 func policyWith(name string, paths, run int) PathPolicy {

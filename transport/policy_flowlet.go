@@ -1,6 +1,9 @@
 package transport
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // flowlet stays on a path while packets follow each other closely, and takes a
 // random one after a gap: what was sent before the gap has left the network by
@@ -17,9 +20,9 @@ type flowlet struct {
 
 // NewFlowlet makes flowlet switching: a packet that follows the one before it
 // after more than gap may take another path.
-func NewFlowlet(gap Time) func(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
+func NewFlowlet(gap time.Duration) func(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
 	return func(paths int, _ *MPOptions, r *rand.Rand) PathPolicy {
-		return &flowlet{unclocked: unclocked{newUsableSet(paths)}, gap: gap, due: true, r: r}
+		return &flowlet{unclocked: unclocked{newUsableSet(paths)}, gap: Time(gap), due: true, r: r}
 	}
 }
 

@@ -44,11 +44,11 @@ func (d *dcqcn) Rate(now Time) float64 {
 func (d *dcqcn) OnCNP(now Time) {
 	d.advance(now)
 	if d.alphaAt == Never {
-		d.alpha, d.alphaAt = 1, now+d.AlphaTimer
+		d.alpha, d.alphaAt = 1, now+Time(d.AlphaTimer)
 		d.decreaseAt = now
 	} else {
 		d.noticed = true
-		d.decreaseAt = min(d.decreaseAt, max(now, d.decreased+d.DecreaseInterval))
+		d.decreaseAt = min(d.decreaseAt, max(now, d.decreased+Time(d.DecreaseInterval)))
 	}
 	d.advance(now)
 }
@@ -84,8 +84,8 @@ func (d *dcqcn) updateAlpha(now Time) {
 	if d.alphaAt > now {
 		return
 	}
-	periods := (now-d.alphaAt)/d.AlphaTimer + 1
-	d.alphaAt += periods * d.AlphaTimer
+	periods := (now-d.alphaAt)/Time(d.AlphaTimer) + 1
+	d.alphaAt += periods * Time(d.AlphaTimer)
 	d.alpha *= power(1-d.Gain, periods)
 	if d.noticed {
 		d.noticed = false
@@ -111,7 +111,7 @@ func (d *dcqcn) decrease(now Time) {
 	}
 	d.rate = max(d.MinRate, d.rate*(1-d.alpha/2))
 	d.decreased, d.decreaseAt = now, Never
-	d.increaseAt = now + d.RateTimer
+	d.increaseAt = now + Time(d.RateTimer)
 	d.timeStage, d.byteStage, d.sent = 0, 0, 0
 }
 
@@ -120,10 +120,10 @@ func (d *dcqcn) decrease(now Time) {
 func (d *dcqcn) increaseByTime(now Time) {
 	periods := Time(1)
 	if d.rate == d.LineRate {
-		periods = (now-d.increaseAt)/d.RateTimer + 1
+		periods = (now-d.increaseAt)/Time(d.RateTimer) + 1
 	}
 	d.increase()
-	d.increaseAt += periods * d.RateTimer
+	d.increaseAt += periods * Time(d.RateTimer)
 	d.timeStage = int(min(Time(d.timeStage)+periods, Time(d.FastRecovery)+1))
 }
 

@@ -1,6 +1,9 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // DCQCNParameters are the numbers of DCQCN's reaction point. There is no one
 // right set: those that were published are DCQCNAuthors, DCQCNHPCC and
@@ -10,10 +13,10 @@ type DCQCNParameters struct {
 	MinRate  float64 // the least
 	Gain     float64 // g: the weight of the latest period in alpha
 
-	DecreaseInterval Time  // between two decreases, at least
-	AlphaTimer       Time  // between two updates of alpha
-	RateTimer        Time  // between two increases
-	ByteCounter      int64 // bytes sent between two increases; 0: only the timer counts
+	DecreaseInterval time.Duration // between two decreases, at least
+	AlphaTimer       time.Duration // between two updates of alpha
+	RateTimer        time.Duration // between two increases
+	ByteCounter      int64         // bytes sent between two increases; 0: only the timer counts
 
 	FastRecovery     int     // F: increases that only return to the target
 	AdditiveIncrease float64 // of the target, after F increases
@@ -31,7 +34,7 @@ type DCQCNParameters struct {
 func DCQCNAuthors(lineRate float64) DCQCNParameters {
 	return DCQCNParameters{
 		LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
-		DecreaseInterval: 50 * Microsecond, AlphaTimer: 55 * Microsecond, RateTimer: 60 * Microsecond,
+		DecreaseInterval: 50 * time.Microsecond, AlphaTimer: 55 * time.Microsecond, RateTimer: 60 * time.Microsecond,
 		ByteCounter: 300_000_000, FastRecovery: 5, AdditiveIncrease: 40e6, HyperIncrease: 200e6,
 	}
 }
@@ -43,7 +46,7 @@ func DCQCNAuthors(lineRate float64) DCQCNParameters {
 func DCQCNHPCC(lineRate float64) DCQCNParameters {
 	return DCQCNParameters{
 		LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
-		DecreaseInterval: 4 * Microsecond, AlphaTimer: Microsecond, RateTimer: 300 * Microsecond,
+		DecreaseInterval: 4 * time.Microsecond, AlphaTimer: time.Microsecond, RateTimer: 300 * time.Microsecond,
 		FastRecovery: 1, AdditiveIncrease: 5e6 * (lineRate / 25e9), HyperIncrease: 50e6 * (lineRate / 25e9),
 		KeepTarget: true,
 	}
@@ -53,7 +56,7 @@ func DCQCNHPCC(lineRate float64) DCQCNParameters {
 // dcqcn_paper: the periods of the DCQCN paper.
 func DCQCNHPCCPaper(lineRate float64) DCQCNParameters {
 	p := DCQCNHPCC(lineRate)
-	p.DecreaseInterval, p.AlphaTimer, p.RateTimer = 50*Microsecond, 50*Microsecond, 55*Microsecond
+	p.DecreaseInterval, p.AlphaTimer, p.RateTimer = 50*time.Microsecond, 50*time.Microsecond, 55*time.Microsecond
 	return p
 }
 

@@ -195,7 +195,7 @@ func TestDCQCNRecoversInSilence(t *testing.T) {
 	for _, params := range []DCQCNParameters{DCQCNAuthors(fortyGigabit), DCQCNHPCC(fortyGigabit), DCQCNHPCCPaper(fortyGigabit)} {
 		d := params.New().(*dcqcn)
 		for i := range Time(20) {
-			d.OnCNP(Second + i*params.DecreaseInterval)
+			d.OnCNP(Second + i*Time(params.DecreaseInterval))
 		}
 		if rate := d.Rate(100_000 * Second); rate != fortyGigabit || d.alpha > 1e-9 {
 			t.Errorf("rate %v, alpha %v after a day", rate, d.alpha)
@@ -204,7 +204,7 @@ func TestDCQCNRecoversInSilence(t *testing.T) {
 			t.Errorf("stage %d", d.timeStage)
 		}
 		// By then alpha is nothing: the first notice only raises it to g.
-		later := 100_000*Second + 2*(params.AlphaTimer+params.DecreaseInterval)
+		later := 100_000*Second + 2*(Time(params.AlphaTimer)+Time(params.DecreaseInterval))
 		d.OnCNP(100_000*Second + 1)
 		d.OnCNP(later)
 		if rate := d.Rate(later); rate > fortyGigabit*(1-params.Gain/4) || rate < fortyGigabit*(1-params.Gain) {

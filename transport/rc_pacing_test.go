@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/wire"
 )
@@ -203,7 +204,7 @@ func TestRCOptionsAreChecked(t *testing.T) {
 
 // The interval of congestion notices is an option.
 func TestRCNoticeIntervalIsAnOption(t *testing.T) {
-	s := &rcScript{rcEnd: newRCEndWith(t, rcDefaults(), RCOptions{CNPInterval: 4 * Microsecond}), now: Second}
+	s := &rcScript{rcEnd: newRCEndWith(t, rcDefaults(), RCOptions{CNPInterval: 4 * time.Microsecond}), now: Second}
 	marked := func(p *Packet) { p.Marked, p.AckReq = true, false }
 	for i, want := range []int{1, 1, 2} {
 		s.request(wire.WriteOnly, wire.PSN(i), 4, marked)

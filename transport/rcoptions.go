@@ -1,6 +1,9 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // RCOptions are the choices of an RC queue pair that its wire format leaves
 // open. The zero value is the default: what it puts on the wire is the same
@@ -15,7 +18,7 @@ type RCOptions struct {
 	Rate func() RateControl
 	// CNPInterval is the shortest time between two congestion notices that this
 	// end sends; 0: 50 µs, as DCQCN's notification point does.
-	CNPInterval Time
+	CNPInterval time.Duration
 	// Overhead is what the network adds to each packet, in bytes (UDP, IP and
 	// link headers), where the rate is meant to include it.
 	Overhead int
@@ -51,7 +54,7 @@ func (o *RCOptions) check() error {
 	case o.Recovery > GoBackZero:
 		return fmt.Errorf("%w: loss recovery %d", ErrAttr, o.Recovery)
 	case o.CNPInterval < 0:
-		return fmt.Errorf("%w: interval of congestion notices %d", ErrAttr, o.CNPInterval)
+		return fmt.Errorf("%w: interval of congestion notices %v", ErrAttr, o.CNPInterval)
 	case o.Overhead < 0 || o.Overhead > maxOverhead:
 		return fmt.Errorf("%w: overhead of %d bytes", ErrAttr, o.Overhead)
 	case o.Path < 0 || o.Path > MaxPaths:
@@ -65,5 +68,5 @@ func (o *RCOptions) cnpInterval() Time {
 	if o.CNPInterval == 0 {
 		return defaultCNPInterval
 	}
-	return o.CNPInterval
+	return Time(o.CNPInterval)
 }

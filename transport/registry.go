@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 )
 
 // NewPathPolicy makes the path policy of one connection.
@@ -48,7 +49,7 @@ var (
 
 // DefaultFlowletGap ends a flowlet: longer than the queues of a data centre
 // differ, so that the next packet does not overtake the last.
-const DefaultFlowletGap = 100 * Microsecond
+const DefaultFlowletGap = 100 * time.Microsecond
 
 // Entry is one thing that can be chosen by its name.
 type Entry[T any] struct {

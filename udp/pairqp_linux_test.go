@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -58,7 +57,7 @@ func openEnd(t testing.TB, cfg Config, o verbs.QPOptions, size int) *end {
 // machine makes no difference.
 func patientOptions(kind verbs.QPType) verbs.QPOptions {
 	mp := verbs.WireOptions()
-	mp.MinRTO, mp.EarlyRetransmit = transport.Time(2*patience), 1e9
+	mp.MinRTO, mp.EarlyRetransmit = 2*patience, 1e9
 	return verbs.QPOptions{Type: kind, MP: mp, Conn: verbs.ConnOptions{AckTimeout: 2 * patience}}
 }
 

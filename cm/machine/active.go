@@ -28,7 +28,7 @@ func (m *Machine) handleREP(now Time, from netip.Addr, msg *mad.REP, tid mad.Tra
 	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
 		rej := &mad.REJ{LocalID: msg.RemoteID, RemoteID: msg.LocalID, Subject: mad.SubjectREP, Reason: mad.ReasonInvalidCommID}
-		m.emit(from, mad.Append(nil, rej, tid))
+		m.reply(now, from, rej, tid)
 		return
 	}
 	switch c.state {

@@ -88,8 +88,11 @@ func cookieOf(secret *[32]byte, from netip.Addr, req *mad.REQ) mad.TransactionID
 }
 
 // askForProof refuses a request for which nothing is kept, with the cookie that
-// admits it: one datagram for one.
+// admits it.
 func (m *Machine) askForProof(now Time, from netip.Addr, req *mad.REQ, tid mad.TransactionID) {
+	if !m.mayReply(now) {
+		return
+	}
 	m.counters.Retries++
 	rej := &mad.REJ{RemoteID: req.LocalID, Subject: mad.SubjectREQ, Reason: mad.ReasonNoResources}
 	copy(rej.PrivateData[:], retryMark)

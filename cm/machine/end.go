@@ -116,7 +116,7 @@ func (m *Machine) handleDREQ(now Time, from netip.Addr, msg *mad.DREQ, tid mad.T
 	drep := &mad.DREP{LocalID: msg.RemoteID, RemoteID: msg.LocalID}
 	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
-		m.emit(from, mad.Append(nil, drep, tid))
+		m.reply(now, from, drep, tid)
 		return
 	}
 	if msg.RemoteQPN != c.localQPN {

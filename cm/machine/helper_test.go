@@ -187,8 +187,8 @@ func (p *pair) empty() {
 			p.t.Fatalf("%v: %d connections, %d half open, %d by peer, %d by queue pair, timeout %d",
 				e.addr, m.Len(), m.HalfOpen(), len(m.byPeer), len(m.byQP), m.Timeout())
 		}
-		if len(m.proven.held)+len(m.unproven.held) != 0 {
-			p.t.Fatalf("%v: peers are remembered: %v, %v", e.addr, m.proven.held, m.unproven.held)
+		if len(m.proven.held)+len(m.probed.held)+len(m.unproven.held) != 0 {
+			p.t.Fatalf("%v: peers are remembered: %v, %v, %v", e.addr, m.proven.held, m.probed.held, m.unproven.held)
 		}
 		for _, l := range m.listeners {
 			if l.waiting != 0 {

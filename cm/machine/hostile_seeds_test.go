@@ -27,6 +27,7 @@ type hostilePeer struct {
 	// What the server has told it at its own address.
 	reps    []*mad.REP
 	cookies map[mad.CommID]mad.TransactionID
+	stopped bool
 }
 
 // hostileActs are the lies that a seed chooses from.
@@ -142,11 +143,9 @@ func (h *hostilePeer) sendJunk() {
 	h.w.b.m.Handle(h.w.now, from, b)
 }
 
-// tick does a millisecond's worth of harm, until a time.
+// tick does one harm after the other, until a time.
 func (h *hostilePeer) tick(until Time) {
-	for range max(1, h.rate/1000) {
-		h.acts[h.r.IntN(len(h.acts))](h)
-	}
+	h.acts[h.r.IntN(len(h.acts))](h)
 	// What it has learnt a cookie for, it asks for again.
 	for _, id := range slices.Sorted(maps.Keys(h.cookies)) {
 		req := mad.REQ{Service: service, LocalID: id, LocalGUID: 66, PrivateData: [mad.REQPrivateLen]byte{braidMark}}
@@ -154,8 +153,8 @@ func (h *hostilePeer) tick(until Time) {
 		delete(h.cookies, id)
 	}
 	h.w.b.pump()
-	if next := h.w.now + Millisecond; next < until {
-		h.w.launch(&flight{call: func() { h.tick(until) }}, Millisecond)
+	if pause := Second / Time(h.rate); h.w.now+pause < until && !h.stopped {
+		h.w.launch(&flight{call: func() { h.tick(until) }}, pause)
 	}
 }
 
@@ -193,8 +192,10 @@ func (w *world) connectAmid(connections int, request func(qpn wire.QPN) mad.REQ)
 	if len(w.a.down) > 0 || w.a.failed > 0 {
 		w.t.Fatalf("%d connections of the honest peer have ended, %d failed", len(w.a.down), w.a.failed)
 	}
-	if w.b.m.proven.len() > w.b.m.proven.limit || w.b.m.unproven.len() > w.b.m.unproven.limit {
-		w.t.Fatalf("%d and %d half open", w.b.m.proven.len(), w.b.m.unproven.len())
+	for _, p := range []*pool{&w.b.m.proven, &w.b.m.probed, &w.b.m.unproven} {
+		if p.len() > p.limit {
+			w.t.Fatalf("%d half open, at most %d", p.len(), p.limit)
+		}
 	}
 	return longest
 }
@@ -206,9 +207,9 @@ func (w *world) recovers(connections int) {
 	w.run(w.now + 200*Second)
 	for _, p := range []*player{w.a, w.b} {
 		if m := p.m; m.Len() != connections || m.HalfOpen() != 0 || len(m.byPeer) != connections || len(m.byQP) != connections ||
-			len(m.proven.held)+len(m.unproven.held) != 0 || m.Timeout() != Never {
+			len(m.proven.held)+len(m.probed.held)+len(m.unproven.held) != 0 || m.Timeout() != Never {
 			w.t.Fatalf("%v: %d connections, %d half open, %d by peer, %d by queue pair, %d addresses, timeout %d", p.addr,
-				m.Len(), m.HalfOpen(), len(m.byPeer), len(m.byQP), len(m.proven.held)+len(m.unproven.held), m.Timeout())
+				m.Len(), m.HalfOpen(), len(m.byPeer), len(m.byQP), len(m.proven.held)+len(m.probed.held)+len(m.unproven.held), m.Timeout())
 		}
 	}
 }
@@ -223,6 +224,7 @@ func TestSeedsHostile(t *testing.T) {
 			w := newHostileWorld(t, seed, 1000)
 			// Small limits are reached soon, so that a seed takes a millisecond.
 			w.b.m.proven.limit, w.b.m.unproven.limit = 64, w.hostile.r.IntN(16)
+			w.b.m.probed.limit = 8
 			var names []string
 			for _, i := range w.hostile.r.Perm(len(hostileActs))[:1+w.hostile.r.IntN(4)] {
 				names = append(names, hostileActs[i].name)
@@ -244,13 +246,19 @@ func TestFlood(t *testing.T) {
 		t.Run(spoof.name, func(t *testing.T) {
 			w := newHostileWorld(t, uint64(i), 100_000)
 			w.hostile.acts = []func(*hostilePeer){spoof.act}
-			w.hostile.tick(w.now + 250*Millisecond)
-			w.run(50 * Millisecond) // the pool of unproven requests is full
+			w.hostile.tick(Never)
+			w.run(100 * Millisecond) // the pool of unproven requests is full, and the replies at hand are used up
+			began, before := w.now, w.b.m.Counters()
 			longest := w.connectAmid(8, braidREQ)
+			w.hostile.stopped = true
 			c := w.b.m.Counters()
 			t.Logf("at most %d ms; %+v", longest/Millisecond, c)
 			if c.Retries+c.Overloaded == 0 {
 				t.Error("the flood reaches no limit")
+			}
+			replies := c.Retries + c.Probes - before.Retries - before.Probes
+			if most := uint64((w.now-began)/w.b.m.strangers.interval) + strangerBurst; replies > most {
+				t.Errorf("%d replies to strangers in %d ms, want at most %d", replies, (w.now-began)/Millisecond, most)
 			}
 			w.recovers(8)
 		})
@@ -265,7 +273,7 @@ func TestOneAddress(t *testing.T) {
 	w.hostile.tick(w.now + 200*Millisecond)
 	w.run(100 * Millisecond)
 	held := w.b.m.HalfOpen()
-	if most := w.b.m.proven.limit/provenShare + w.b.m.unproven.limit/unprovenShare; held < 256 || held > most {
+	if most := w.b.m.proven.limit/provenShare + (w.b.m.probed.limit+w.b.m.unproven.limit)/unprovenShare; held < 256 || held > most {
 		t.Errorf("one address holds %d half-open connections, want at most %d", held, most)
 	}
 	w.connectAmid(8, braidREQ)
@@ -277,9 +285,10 @@ func TestOneAddress(t *testing.T) {
 func TestStandardPeersAmidFlood(t *testing.T) {
 	w := newHostileWorld(t, 5, 100_000)
 	w.hostile.acts = []func(*hostilePeer){hostileActs[0].act, hostileActs[1].act}
-	w.hostile.tick(w.now + Second)
-	w.run(50 * Millisecond)
+	w.hostile.tick(Never)
+	w.run(100 * Millisecond)
 	w.connectAmid(4, func(qpn wire.QPN) mad.REQ { return mad.REQ{Service: service, QPN: qpn} })
+	w.hostile.stopped = true
 	if w.b.m.Counters().Probes == 0 {
 		t.Error("nobody was probed")
 	}

@@ -14,16 +14,18 @@ type Machine struct {
 	byPeer    map[peerKey]*conn
 	byQP      map[qpKey]*conn
 	opened    uint64 // connections ever
-	proven    pool   // half-open connections, by whether the peer's address is proven
-	unproven  pool
-	cookies   cookieJar
-	tickets   cookieJar
-	held      map[netip.Addr]mad.TransactionID // tickets of peers, for us
-	known     knownAddrs                       // that answered a probe
-	timers    deadlines
-	outbox    fifo[datagram]
-	events    fifo[Event]
-	counters  Counters
+	// Half-open connections: those whose peer has proven that it asked, those whose
+	// peer exists, and the others.
+	proven, probed, unproven pool
+	cookies                  cookieJar
+	tickets                  cookieJar
+	held                     map[netip.Addr]mad.TransactionID // tickets of peers, for us
+	known                    knownAddrs                       // that answered a probe
+	strangers                strangers
+	timers                   deadlines
+	outbox                   fifo[datagram]
+	events                   fifo[Event]
+	counters                 Counters
 }
 
 // listener takes the requests for a service. The backlog is that of proven
@@ -49,11 +51,13 @@ func New(cfg Config) *Machine {
 		byPeer:    make(map[peerKey]*conn),
 		byQP:      make(map[qpKey]*conn),
 		proven:    newPool(cfg.MaxHalfOpen, provenShare),
+		probed:    newPool(max(1, cfg.MaxHalfOpen/8), unprovenShare),
 		unproven:  newPool(cfg.MaxUnproven, unprovenShare),
 		cookies:   newCookieJar(cfg.Rand, secretPeriod),
 		tickets:   newCookieJar(cfg.Rand, ticketPeriod),
 		held:      make(map[netip.Addr]mad.TransactionID),
 		known:     knownAddrs{until: make(map[netip.Addr]Time)},
+		strangers: strangers{interval: Second / Time(cfg.StrangerReplies)},
 	}
 }
 
@@ -100,7 +104,7 @@ func (m *Machine) Len() int { return len(m.conns) }
 
 // HalfOpen is the number of connections that peers asked for and that are not
 // established.
-func (m *Machine) HalfOpen() int { return m.proven.len() + m.unproven.len() }
+func (m *Machine) HalfOpen() int { return m.proven.len() + m.probed.len() + m.unproven.len() }
 
 // Responded says whether the peer of a connection has said anything yet.
 func (m *Machine) Responded(id mad.CommID) bool {

@@ -13,7 +13,7 @@ const mraTimeout mad.Interval = 18
 // handleREQ takes a peer's request for a connection.
 func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.TransactionID) {
 	if c := m.byPeer[peerKey{from, msg.LocalID}]; c != nil {
-		m.handleDuplicateREQ(c, msg, tid)
+		m.handleDuplicateREQ(now, c, msg, tid)
 		return
 	}
 	l := m.listeners[msg.Service]
@@ -22,31 +22,39 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	if retry {
 		cookie, ticket = m.proof(now, from, msg, tid)
 	}
-	proven := cookie || ticket || !retry && m.known.has(now, from)
+	place := &m.unproven
+	switch {
+	case cookie || ticket:
+		place = &m.proven
+	case !retry && m.known.has(now, from):
+		place = &m.probed
+	}
 	switch {
 	case l == nil:
-		m.rejectREQ(from, msg, tid, mad.ReasonInvalidService)
+		m.rejectREQ(now, from, msg, tid, mad.ReasonInvalidService)
 		return
 	case msg.Transport != mad.TransportRC:
-		m.rejectREQ(from, msg, tid, mad.ReasonInvalidTransport)
+		m.rejectREQ(now, from, msg, tid, mad.ReasonInvalidTransport)
 		return
 	case l.cookiesOnly && !retry:
-		m.rejectREQ(from, msg, tid, mad.ReasonUnsupported)
+		m.rejectREQ(now, from, msg, tid, mad.ReasonUnsupported)
 		return
-	case l.cookiesOnly && !proven:
+	case l.cookiesOnly && place != &m.proven:
 		m.askForProof(now, from, msg, tid)
 		return
-	case len(m.conns) >= m.cfg.MaxConns, proven && (l.waiting >= l.backlog || !m.proven.admits(from)):
+	case len(m.conns) >= m.cfg.MaxConns, place == &m.proven && (l.waiting >= l.backlog || !place.admits(from)):
 		m.counters.Overloaded++
 		return
-	case !proven && !m.unproven.admits(from):
+	case place != &m.proven && !place.admits(from):
 		if retry {
 			m.askForProof(now, from, msg, tid)
 			return
 		}
-		if !m.displace(now, from) {
+		if !m.displace(now, place, from) {
 			m.counters.Overloaded++
-			m.probe(now, from)
+			if place == &m.unproven {
+				m.probe(now, from)
+			}
 			return
 		}
 	}
@@ -55,24 +63,18 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	c.endAt = now + m.cfg.AcceptTimeout
 	m.schedule(c)
 	m.setRemote(c, msg.LocalID, msg.QPN)
-	switch {
-	case cookie:
-		m.prove(c)
+	m.join(c, place)
+	c.proven = place == &m.proven
+	if cookie {
 		m.claimQP(now, c)
-	case ticket:
-		m.prove(c)
-	case proven:
-		m.join(c, &m.proven)
-	default:
-		m.join(c, &m.unproven)
 	}
-	m.raise(c, Event{Kind: Requested, REQ: msg, Proven: proven})
+	m.raise(c, Event{Kind: Requested, REQ: msg, Proven: place != &m.unproven})
 }
 
-// displace makes room for an unproven request by ending the oldest one, if that
+// displace makes room for a request by ending the oldest of its kind, if that
 // has had its time. Its peer is not told: in earnest, it asks again.
-func (m *Machine) displace(now Time, from netip.Addr) bool {
-	oldest := m.unproven.displaceable(now, from)
+func (m *Machine) displace(now Time, place *pool, from netip.Addr) bool {
+	oldest := place.displaceable(now, from)
 	if oldest == nil {
 		return false
 	}
@@ -83,7 +85,7 @@ func (m *Machine) displace(now Time, from netip.Addr) bool {
 }
 
 // handleDuplicateREQ replies to a request that has come before as its connection stands.
-func (m *Machine) handleDuplicateREQ(c *conn, msg *mad.REQ, tid mad.TransactionID) {
+func (m *Machine) handleDuplicateREQ(now Time, c *conn, msg *mad.REQ, tid mad.TransactionID) {
 	m.counters.Duplicates++
 	c.received++
 	switch c.state {
@@ -92,15 +94,14 @@ func (m *Machine) handleDuplicateREQ(c *conn, msg *mad.REQ, tid mad.TransactionI
 	case repSent:
 		m.resend(c)
 	case timeWait:
-		m.rejectREQ(c.peer, msg, tid, mad.ReasonStale)
+		m.rejectREQ(now, c.peer, msg, tid, mad.ReasonStale)
 	}
 }
 
-// rejectREQ replies to a request that makes no connection: one datagram for
-// one.
-func (m *Machine) rejectREQ(to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
+// rejectREQ replies to a request that makes no connection.
+func (m *Machine) rejectREQ(now Time, to netip.Addr, msg *mad.REQ, tid mad.TransactionID, reason mad.Reason) {
 	rej := &mad.REJ{RemoteID: msg.LocalID, Subject: mad.SubjectREQ, Reason: reason}
-	m.emit(to, mad.Append(nil, rej, tid))
+	m.reply(now, to, rej, tid)
 }
 
 // Accept grants a request. This side's queue pair is ready to receive. With
@@ -127,7 +128,7 @@ func (m *Machine) handleRTU(now Time, from netip.Addr, msg *mad.RTU, tid mad.Tra
 	c := m.find(from, msg.RemoteID, msg.LocalID)
 	if c == nil {
 		rej := &mad.REJ{LocalID: msg.RemoteID, RemoteID: msg.LocalID, Subject: mad.SubjectOther, Reason: mad.ReasonInvalidCommID}
-		m.emit(from, mad.Append(nil, rej, tid))
+		m.reply(now, from, rej, tid)
 		return
 	}
 	if c.state == repSent {

@@ -6,8 +6,9 @@ import (
 )
 
 // pool bounds the connections that peers asked for and that are not
-// established. There is one for requests whose sender has proven its address,
-// and a small one for the others.
+// established. There is one for requests whose sender has proven that they are its
+// own, a small one for requests in the name of an address that exists, and a small
+// one for the others.
 //
 // An address holds at most a share of what is free. So a single one never fills
 // the pool, and however many do their best there is always something left for

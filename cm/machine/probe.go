@@ -12,17 +12,21 @@ import (
 // exist. The peer answers with a DREP that carries the same transaction
 // identifier (Linux: cm_issue_drep), which is a cookie of its address. From then
 // on the address is known for a while, and the request that the peer repeats
-// has a place among the proven ones.
+// has a place among those of known addresses.
 //
 // Anybody can send a request in the name of a known address. So such a request
-// is given a place and no more: it proves nothing about itself.
+// is given a place and no more, and not one of those that cookies open: it proves
+// nothing about itself.
 
 // probeOf stands for the request in the cookie of an address. No listener has
 // this service, so that it is the cookie of no real request.
 var probeOf = &mad.REQ{Service: ^mad.ServiceID(0)}
 
-// probe asks an address to show that it exists: one datagram for one.
+// probe asks an address to show that it exists.
 func (m *Machine) probe(now Time, to netip.Addr) {
+	if !m.mayReply(now) {
+		return
+	}
 	m.counters.Probes++
 	tid := m.cookies.cookie(now, to, probeOf)
 	// Of the peer's identifiers none is zero, and ours names no connection.

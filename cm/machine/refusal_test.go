@@ -107,7 +107,7 @@ func TestSilentPeer(t *testing.T) {
 			t.Fatalf("gave up without a word after %d requests", n)
 		}
 		if describe(b) == "REJ 4" {
-			if n < 25 || n > 45 {
+			if n < 50 || n > 75 {
 				t.Errorf("asked %d times in 15 s", n)
 			}
 			break

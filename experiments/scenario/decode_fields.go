@@ -69,12 +69,11 @@ var durations = map[string]bool{
 }
 
 var (
-	timeType          = reflect.TypeFor[sim.Time]()
-	transportTimeType = reflect.TypeFor[transport.Time]()
-	bytesType         = reflect.TypeFor[Bytes]()
-	rateType          = reflect.TypeFor[Rate]()
-	namesType         = reflect.TypeFor[Names]()
-	pairType          = reflect.TypeFor[workload.Pair]()
+	timeType  = reflect.TypeFor[sim.Time]()
+	bytesType = reflect.TypeFor[Bytes]()
+	rateType  = reflect.TypeFor[Rate]()
+	namesType = reflect.TypeFor[Names]()
+	pairType  = reflect.TypeFor[workload.Pair]()
 )
 
 // unitOf says how the numbers of a field are written: by its type or, for the
@@ -85,7 +84,7 @@ func unitOf(f reflect.StructField) unit {
 		t = t.Elem()
 	}
 	switch {
-	case t == timeType || t == transportTimeType:
+	case t == timeType:
 		return unitTime
 	case t == bytesType:
 		return unitSize

@@ -132,9 +132,6 @@ func setInteger(v reflect.Value, text string, u unit) bool {
 	default:
 		number, ok = notations[u].parse(text)
 	}
-	if v.Type() == transportTimeType {
-		number /= int64(sim.Nanosecond)
-	}
 	switch {
 	case !ok:
 		return false

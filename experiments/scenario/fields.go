@@ -6,9 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/sim/workload"
-	"github.com/braid-rdma/braid/transport"
 )
 
 // A Field is something that Set can change.
@@ -108,9 +106,6 @@ func valueText(v reflect.Value, u unit) string {
 			return ""
 		}
 		return d.String()
-	}
-	if t, ok := v.Interface().(transport.Time); ok {
-		return timeText(sim.Time(t) * sim.Nanosecond)
 	}
 	n, hasUnit := notations[u]
 	switch {

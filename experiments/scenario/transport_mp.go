@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"time"
+
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/transport"
 )
@@ -63,19 +65,19 @@ func (m *MP) options() transport.MPOptions {
 		InitialWindow: m.InitialWindow, MaxWindow: m.MaxWindow, MaxWindowBytes: int(m.MaxWindowBytes), Run: m.Run,
 		BatchAcks: m.BatchAcks, Selective: m.Selective, LossResponse: m.LossResponse,
 		RetirePaths: m.RetirePaths, Rebalance: m.Rebalance, WindowedSpan: m.WindowedSpan, KeepWindow: m.KeepWindow,
-		EarlyRetransmit: m.EarlyRetransmit, MinRTO: transportTime(m.MinRTO), InitialRTT: transportTime(m.InitialRTT),
+		EarlyRetransmit: m.EarlyRetransmit, MinRTO: duration(m.MinRTO), InitialRTT: duration(m.InitialRTT),
 	}
 	if err := o.Choose(m.Policy, m.Control); err != nil {
 		panic(err) // the names were checked when the scenario was read
 	}
 	if m.Policy == policyFlowlet {
-		o.Policy = transport.NewFlowlet(transportTime(m.FlowletGap))
+		o.Policy = transport.NewFlowlet(duration(m.FlowletGap))
 	}
 	return o
 }
 
 // The transport counts nanoseconds, the simulator picoseconds.
 
-func simTime(t transport.Time) sim.Time { return sim.Time(t) * sim.Nanosecond }
+func simTime(d time.Duration) sim.Time { return sim.Time(d) * sim.Nanosecond }
 
-func transportTime(t sim.Time) transport.Time { return transport.Time(t / sim.Nanosecond) }
+func duration(t sim.Time) time.Duration { return time.Duration(t / sim.Nanosecond) }

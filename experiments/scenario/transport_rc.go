@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"time"
+
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/transport"
 )
@@ -79,7 +81,7 @@ func (r *RC) options(lineRate int64) transport.RCOptions {
 	}
 	o.Recovery, o.Overhead = r.Recovery, int(r.Overhead)
 	if r.CNPInterval > 0 {
-		o.CNPInterval = transportTime(r.CNPInterval)
+		o.CNPInterval = duration(r.CNPInterval)
 	}
 	return o
 }
@@ -117,8 +119,8 @@ func replaceRate(field *float64, value *Rate) {
 	}
 }
 
-func replaceTime(field *transport.Time, value *sim.Time) {
+func replaceTime(field *time.Duration, value *sim.Time) {
 	if value != nil {
-		*field = transportTime(*value)
+		*field = duration(*value)
 	}
 }

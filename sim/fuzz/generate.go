@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/sim/topology"
@@ -206,7 +207,7 @@ func (g *generator) options() verbs.MPOptions {
 	o := verbs.PaperOptions()
 	if g.chance(0.5) {
 		o = verbs.WireOptions()
-		o.MinRTO = oneOf(g, transport.Millisecond, 20*transport.Millisecond)
+		o.MinRTO = oneOf(g, time.Millisecond, 20*time.Millisecond)
 	}
 	if g.chance(0.5) {
 		o.Slots = oneOf(g, 2, 8, 32, 64, 256)
