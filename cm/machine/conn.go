@@ -77,6 +77,7 @@ func (m *Machine) open(now Time, peer netip.Addr, s state) *conn {
 		repeatAt: Never, endAt: Never, lastEnd: Never, place: noPlace,
 	}
 	m.opened++
+	m.asking += asks(s)
 	for c.local == 0 || m.conns[c.local] != nil {
 		c.local = mad.CommID(m.cfg.Rand.Uint32())
 	}
@@ -133,6 +134,7 @@ func (m *Machine) enter(now Time, c *conn, s state, life Time) {
 	if c.waits(m) {
 		c.listener.waiting--
 	}
+	m.asking += asks(s) - asks(c.state)
 	c.state = s
 	if c.pool != nil && !c.halfOpen() {
 		c.pool.remove(c)
@@ -143,6 +145,14 @@ func (m *Machine) enter(now Time, c *conn, s state, life Time) {
 		c.endAt, c.lastEnd = now+life, now+life+maxDelay
 	}
 	m.schedule(c)
+}
+
+// asks is one for a connection whose request waits for a reply.
+func asks(s state) int {
+	if s == reqSent {
+		return 1
+	}
+	return 0
 }
 
 // remove ends a connection without a trace.

@@ -35,8 +35,12 @@ const statedRetries = 15
 
 // eagerRequests is how often a request is sent, four times as fast as other
 // messages, before the time between two grows: a peer that is flooded does not
-// reply to each, and of so many within a second it replies to one.
-const eagerRequests = 32
+// reply to each, and of so many within a second it replies to one. Where more than
+// eagerConns wait at once they are what the peers are flooded with.
+const (
+	eagerRequests = 32
+	eagerConns    = 16
+)
 
 // maxDelay bounds the time that a peer can gain by MRAs, by one as by all that
 // it sends in a state of the connection. It is twice AcceptTimeout, so that a

@@ -13,6 +13,7 @@ type Machine struct {
 	conns     map[mad.CommID]*conn // by this side's identifier
 	byPeer    map[peerKey]*conn
 	byQP      map[qpKey]*conn
+	asking    int    // requests of ours that wait for a reply
 	opened    uint64 // connections ever
 	// Half-open connections: those whose peer has proven that it asked, those whose
 	// peer exists, and the others.

@@ -97,6 +97,28 @@ func TestWithdrawal(t *testing.T) {
 	p.empty()
 }
 
+// TestManyAsk: who asks for much at once repeats itself less often, so as not to be the flood.
+func TestManyAsk(t *testing.T) {
+	p := newPair(t)
+	sent := func(requests int) int {
+		for i := range requests {
+			p.a.connect(p.b, wire.QPN(0x100+i))
+		}
+		p.advance(700 * Millisecond)
+		n := 0
+		for _, _, ok := p.a.m.PollSend(); ok; _, _, ok = p.a.m.PollSend() {
+			n++
+		}
+		p.advance(20 * Second)
+		for _, _, ok := p.a.m.PollSend(); ok; _, _, ok = p.a.m.PollSend() {
+		}
+		return n / requests
+	}
+	if few, many := sent(1), sent(100); few < 20 || many > 5 || p.a.m.asking != 0 {
+		t.Errorf("one is sent %d times in 0.7 s, a hundred %d times each; %d ask at the end", few, many, p.a.m.asking)
+	}
+}
+
 func TestSilentPeer(t *testing.T) {
 	p := newPair(t)
 	p.a.connect(p.b, 0x11)
