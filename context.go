@@ -25,8 +25,6 @@ type Context struct {
 	pd      *verbs.PD
 	cq      *verbs.CQ
 	memory  *memoryCache
-	msgs    sync.Pool // *Msg
-	outs    sync.Pool // *outgoing
 
 	inbox      inbox
 	handled    inbox       // what handlers that ran one after the other have left to be done
@@ -79,8 +77,6 @@ func Open(cfg Config) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never}
-	c.msgs.New = func() any { return new(Msg) }
-	c.outs.New = func() any { return newOutgoing() }
 	if c.device == nil {
 		if c.device, err = udp.Open(udp.Config{}); err != nil {
 			return nil, err

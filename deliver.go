@@ -30,7 +30,7 @@ func (ch *Channel) received(t *block, e *verbs.Completion) {
 // unpack takes the messages of a frame, which keep its block as long as they need it.
 func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	c, users := ch.context, int32(0)
-	m, now, tracing := c.newMsg(ch), c.at, c.tracer.settings.Load()
+	m, now, tracing := newMsg(ch), c.at, c.tracer.settings.Load()
 	used, err := ch.session.Arrived(now, e.Imm, t.bytes(int(e.Bytes)), &m.in)
 	first := m.in.Length
 	for used && err == nil {
@@ -42,11 +42,12 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 		if m.arrived = now; m.in.Trace != nil || tracing.mode == TraceBare {
 			ch.traceArrival(m, tracing)
 		}
-		m = c.newMsg(ch)
+		m = newMsg(ch)
 		used, err = ch.session.Next(&m.in)
 	}
 	if !used {
-		c.msgs.Put(m)
+		m.channel = nil
+		unusedMsgs.Put(m)
 	}
 	t.users.Store(users)
 	switch users {

@@ -93,7 +93,7 @@ func (ch *Channel) disturb(f *filtering, m *Msg) {
 
 // duplicate copies a message. Only one of a call and its copy has a response.
 func (ch *Channel) duplicate(m *Msg) *Msg {
-	again := ch.context.newMsg(ch)
+	again := newMsg(ch)
 	again.copied = true
 	again.in.Kind, again.in.Call, again.in.Length = m.in.Kind, m.in.Call, m.in.Length
 	again.in.Payload = bytes.Clone(m.Bytes())

@@ -37,9 +37,17 @@ type Msg struct {
 	previous, next *Msg
 }
 
+// Messages and traces that are used again. These pools belong to no context, and what is in them refers to none:
+// a pool keeps what it is part of, and what it holds, for two collections of garbage after the last use.
+var (
+	unusedMsgs   = sync.Pool{New: func() any { return new(Msg) }}
+	unusedOuts   = sync.Pool{New: func() any { return newOutgoing() }}
+	unusedTraces = sync.Pool{New: func() any { return new(traced) }}
+)
+
 // newMsg returns a message of a channel, to be filled.
-func (c *Context) newMsg(ch *Channel) *Msg {
-	m := c.msgs.Get().(*Msg)
+func newMsg(ch *Channel) *Msg {
+	m := unusedMsgs.Get().(*Msg)
 	*m = Msg{in: session.In{Ref: m}, channel: ch}
 	m.taking.message = m
 	m.taking.task.job = &m.taking

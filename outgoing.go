@@ -59,7 +59,7 @@ func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, er
 		return nil, fmt.Errorf("%w: %d bytes, the peer takes %d", ErrTooLong, len(payload), ch.peer.maxMessage)
 	}
 	c := ch.context
-	o := c.outs.Get().(*outgoing)
+	o := unusedOuts.Get().(*outgoing)
 	o.Out = session.Out{Kind: kind, Length: len(payload), Ref: o}
 	o.channel, o.payload, o.request, o.traced, o.reply, o.err = ch, payload, nil, nil, nil, nil
 	o.finished.Store(false)
@@ -82,7 +82,7 @@ func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, er
 		}
 	}
 	if err != nil {
-		c.outs.Put(o)
+		o.release()
 		return nil, fmt.Errorf("braid: %w", err)
 	}
 	return o, nil
@@ -219,9 +219,15 @@ func (o *outgoing) finish(err error) {
 // drop is called by each user of the message when it does not need it any more.
 func (o *outgoing) drop() {
 	if o.users.Add(-1) == 0 {
-		o.payload, o.cancel.copy = nil, nil
-		o.channel.context.outs.Put(o)
+		o.release()
 	}
+}
+
+// release gives the memory of the message back, for others.
+func (o *outgoing) release() {
+	o.channel, o.payload, o.slot, o.mr, o.cancel.copy = nil, nil, nil, nil, nil
+	o.request, o.traced, o.reply = nil, nil, nil
+	unusedOuts.Put(o)
 }
 
 func (o *outgoing) arrived() bool { return o.finished.Load() }

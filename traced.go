@@ -21,7 +21,7 @@ type traced struct {
 }
 
 func (ch *Channel) newTraced(role TraceRole, mode TraceMode, begun time.Duration) *traced {
-	t := ch.context.tracer.free.Get().(*traced)
+	t := unusedTraces.Get().(*traced)
 	t.channel, t.begun, t.last = ch, begun, begun
 	t.Role, t.Mode, t.Segments = role, mode, t.room[:0]
 	t.setAddresses()
@@ -295,7 +295,7 @@ func (t *traced) end(err error) {
 	}
 	if !t.escapes {
 		*t = traced{}
-		r.free.Put(t)
+		unusedTraces.Put(t)
 	}
 }
 

@@ -79,7 +79,6 @@ type tracer struct {
 	settings atomic.Pointer[traceSettings] // never nil; the owner changes it
 	epoch    time.Duration                 // what our clock shows at time zero of the device
 	polls    pollWatch
-	free     sync.Pool // *traced
 
 	mu      sync.Mutex
 	last    ring[Trace]
@@ -98,7 +97,6 @@ type traceSettings struct {
 func (r *tracer) init(cfg *Config, epoch time.Duration) {
 	r.epoch = epoch
 	r.last, r.slow = newRing[Trace](keptTraces), newRing[*Slow](keptSlow)
-	r.free.New = func() any { return new(traced) }
 	r.settings.Store(&traceSettings{})
 	r.configure(cfg)
 }

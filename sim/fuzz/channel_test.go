@@ -3,6 +3,8 @@ package fuzz
 import (
 	"context"
 	"flag"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +33,27 @@ func runChannels(t *testing.T, seed uint64, plant sabotage) (*world, *Failure) {
 		f.plant = plant
 	}
 	return w, f
+}
+
+// TestWorldsAreForgotten: a collection of garbage leaves nothing of worlds that have ended. What survives one, such
+// as what a sync.Pool is part of, survives as long as others follow fast, and a long campaign runs out of memory.
+func TestWorldsAreForgotten(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	live := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runChannels(t, 1, nil) // what a process keeps
+	before := live()
+	const worlds = 40
+	for seed := range uint64(worlds) {
+		runChannels(t, 1+seed, nil)
+	}
+	if grown := int64(live()) - int64(before); grown > 4<<20 {
+		t.Errorf("%d worlds have left %d KiB", worlds, grown>>10)
+	}
 }
 
 // TestChannels runs scenarios that all have channels.
