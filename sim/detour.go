@@ -46,20 +46,28 @@ func (h *host) detourOf(qp transport.QP) (*conn, error) {
 // Divert implements verbs.Detour.
 func (h *host) Divert(qp transport.QP, way verbs.Way) error {
 	c, err := h.detourOf(qp)
-	if err == nil {
-		c.detour.way = way
+	if err != nil {
+		return err
 	}
-	return err
+	if layer := h.net.layers.Way; layer != nil && way != nil {
+		way = layer(way)
+	}
+	c.detour.way = way
+	return nil
 }
 
 // Watch implements verbs.Detour.
 func (h *host) Watch(qp transport.QP, w verbs.NetworkWatcher) error {
 	c, err := h.detourOf(qp)
-	if err == nil {
-		c.detour.watcher = w
-		c.detour.silence.Begin()
+	if err != nil {
+		return err
 	}
-	return err
+	if layer := h.net.layers.Watcher; layer != nil && w != nil {
+		w = layer(w)
+	}
+	c.detour.watcher = w
+	c.detour.silence.Begin()
+	return nil
 }
 
 // StreamAddr implements verbs.Detour.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/braid-rdma/braid/sim/internal/hook"
 	"github.com/braid-rdma/braid/sim/topology"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -101,6 +102,7 @@ type Network struct {
 	running  bool
 	end      Time
 	captures []*capture
+	layers   hook.Detours // of tests
 }
 
 // New builds a network.

@@ -56,6 +56,15 @@ func newStreams(from, to *host, port int) (ours, theirs *streamEnd) {
 	return ours, theirs
 }
 
+// start makes the stream the program's.
+func (s *streamEnd) start() net.Conn {
+	s.host.streams.open = append(s.host.streams.open, s)
+	if layer := s.host.net.layers.Stream; layer != nil {
+		return layer(s)
+	}
+	return s
+}
+
 // Read implements net.Conn.
 func (s *streamEnd) Read(b []byte) (int, error) {
 	s.wait(func() bool {

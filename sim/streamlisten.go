@@ -70,8 +70,7 @@ func (l *streamListener) Accept() (net.Conn, error) {
 	}
 	s := l.queue[0]
 	l.queue = slices.Delete(l.queue, 0, 1)
-	l.host.streams.open = append(l.host.streams.open, s)
-	return s, nil
+	return s.start(), nil
 }
 
 // Close implements net.Listener.
@@ -107,8 +106,7 @@ func (h *host) DialStream(ctx context.Context, to netip.AddrPort) (net.Conn, err
 	if d.err != nil {
 		return nil, d.err
 	}
-	h.streams.open = append(h.streams.open, d.made)
-	return d.made, nil
+	return d.made.start(), nil
 }
 
 // dialling is a connection in the making.
