@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/braid-rdma/braid/internal/mock"
+	"github.com/braid-rdma/braid/internal/sched"
 )
 
 // Mock says whether the channels of a context may move to TCP.
@@ -124,12 +125,10 @@ func (ch *Channel) SetCarrier(ctx context.Context, c Carrier) error {
 	if !ch.fallback.command(c, done) {
 		return fmt.Errorf("braid: %w: channel", ErrClosed)
 	}
-	select {
-	case err := <-done:
+	if err, replied := sched.Receive(ctx, ch.context.runtime, done, nil); replied {
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 // noTCP says why a channel has no TCP.

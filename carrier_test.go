@@ -63,6 +63,23 @@ func setCarrier(t *testing.T, ch *Channel, c Carrier) {
 	}
 }
 
+// awaitRest waits until channels have no TCP connection left.
+func awaitRest(t *testing.T, channels ...*Channel) {
+	t.Helper()
+	limit := soon(t)
+	for _, ch := range channels {
+		f := ch.fallback
+		for running := true; running; time.Sleep(time.Millisecond) {
+			f.mu.Lock()
+			running = f.running
+			f.mu.Unlock()
+			if limit.Err() != nil {
+				t.Fatal("a TCP connection is left")
+			}
+		}
+	}
+}
+
 // exchange sends a message each way and makes sure that it has arrived.
 func exchange(t *testing.T, a, b *Channel, size int) {
 	t.Helper()
@@ -127,6 +144,7 @@ func TestCarrierOnCommand(t *testing.T) {
 			wantMove(t, end.own, CarrierUDP, MovedBack)
 			wantMove(t, end.other, CarrierUDP, MovedBack)
 			exchange(t, a, b, 300_000)
+			awaitRest(t, a, b) // a command would use the connection that the peer is closing
 		}
 		setCarrier(t, a, CarrierTCP)
 		wantMove(t, atB, CarrierTCP, MovedByPeer)

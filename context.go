@@ -116,7 +116,7 @@ func (c *Context) prepare() (err error) {
 		return err
 	}
 	if c.cfg.Mock != MockOff {
-		c.streams, err = listenStreams(c.device, c.cfg.MockPort)
+		c.streams, err = listenStreams(c.streamNetwork(), c.runtime, c.cfg.MockPort)
 	}
 	return err
 }

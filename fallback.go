@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/internal/mock"
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -62,7 +63,7 @@ func (ch *Channel) prepareFallback() {
 	patience := patienceOf(ch.qp)
 	f := &fallback{
 		ch: ch, own: ch.token, peer: ch.peer.token, peerPort: ch.peer.tcpPort,
-		patience: patience, start: time.Now(), signal: make(chan struct{}, 1),
+		patience: patience, start: ch.context.runtime.Clock(), signal: make(chan struct{}, 1),
 		machine: mock.New(ch.dialled, patience),
 	}
 	if ch.qp.Watch(f) != nil {
@@ -144,7 +145,7 @@ func (f *fallback) end() {
 	f.wake()
 }
 
-func (f *fallback) now() time.Duration { return time.Since(f.start) }
+func (f *fallback) now() time.Duration { return f.ch.context.runtime.Clock().Sub(f.start) }
 
 // run does what is to be done until there is nothing.
 func (f *fallback) run() {
@@ -206,18 +207,13 @@ func (f *fallback) next() (input, nextThing) {
 
 // wait waits for a signal; it returns true if the timer was first.
 func (f *fallback) wait() bool {
-	var due <-chan time.Time
+	runtime, ctx := f.ch.context.runtime, context.Background()
 	if at := f.machine.Timeout(); at != mock.Never {
-		timer := time.NewTimer(at - f.now())
-		defer timer.Stop()
-		due = timer.C
+		due, cancel := runtime.WithTimeout(ctx, at-f.now())
+		defer cancel()
+		ctx = due
 	}
-	select {
-	case <-f.signal:
-		return false
-	case <-due:
-		return true
-	}
+	return runtime.Select(ctx, f.signal) == sched.Ended
 }
 
 // finish is the end of the goroutine with the channel.

@@ -70,7 +70,7 @@ func (f *fallback) use(l *link, ours bool) {
 		_, _ = l.conn.Write(append([]byte{accepted}, f.peer[:]...))
 	}
 	_ = l.conn.SetDeadline(time.Time{})
-	l.tunnel = tunnel.Start(l.conn, max(minLifetime, f.patience/2), l)
+	l.tunnel = tunnel.Start(f.ch.context.runtime, l.conn, max(minLifetime, f.patience/2), l)
 	f.ch.context.background.Go(l.tunnel.Wait)
 }
 
@@ -81,7 +81,7 @@ const minLifetime = 2 * time.Second
 
 // open opens a TCP connection to the peer.
 func (f *fallback) open(attempt uint32, within time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := f.ch.context.runtime.WithTimeout(context.Background(), within)
 	f.cancel = cancel
 	f.ch.context.background.Go(func() {
 		defer cancel()

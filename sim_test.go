@@ -23,6 +23,11 @@ type datacenter struct {
 
 func newDatacenter(t *testing.T, seed uint64) *datacenter {
 	t.Helper()
+	return newDatacenterOf(t, sim.Config{Seed: seed, MTU: 1024, Verify: true})
+}
+
+func newDatacenterOf(t *testing.T, cfg sim.Config) *datacenter {
+	t.Helper()
 	graph, err := topology.LeafSpine{
 		Leaves: 2, HostsPerLeaf: 1, Spines: 2, HostRate: 10e9,
 		HostDelay: topology.Microsecond, FabricDelay: topology.Microsecond,
@@ -30,7 +35,7 @@ func newDatacenter(t *testing.T, seed uint64) *datacenter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := sim.New(graph, sim.Config{Seed: seed, MTU: 1024, Verify: true})
+	net, err := sim.New(graph, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

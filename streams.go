@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,36 +62,36 @@ var (
 
 // streams are the TCP connections of a context, as long as they belong to no channel.
 type streams struct {
-	listener *net.TCPListener
-	device   *verbs.Device
-	opening  chan struct{} // has a place for each
+	network  streamNetwork
+	runtime  sched.Runtime
+	listener net.Listener
+	places   chan struct{} // one for each that may be opened now
 
 	mu        sync.Mutex
 	expected  map[token]*fallback
-	strangers map[net.Conn]netip.Addr
+	strangers []net.Conn
 	refused   uint64
 	closed    bool
 }
 
 // listenStreams listens where the peers of the device's channels can be expected. It returns
 // nil if the engine cannot do it.
-func listenStreams(d *verbs.Device, port int) (*streams, error) {
-	addr, ok := d.StreamAddr()
-	if !ok {
+func listenStreams(n streamNetwork, r sched.Runtime, port int) (*streams, error) {
+	l, err := n.ListenStream(port)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
 		return nil, nil
-	}
-	at := &net.TCPAddr{Port: port}
-	if !addr.IsUnspecified() {
-		at = net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, uint16(port)))
-	}
-	l, err := net.ListenTCP("tcp", at)
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("TCP for Mock: %w; choose another MockPort, or turn Mock off", err)
 	}
-	return &streams{
-		listener: l, device: d, opening: make(chan struct{}, maxOpening),
-		expected: map[token]*fallback{}, strangers: map[net.Conn]netip.Addr{},
-	}, nil
+	s := &streams{
+		network: n, runtime: r, listener: l, places: make(chan struct{}, maxOpening),
+		expected: map[token]*fallback{},
+	}
+	for range maxOpening {
+		s.places <- struct{}{}
+	}
+	return s, nil
 }
 
 func (s *streams) port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr).Port) }
@@ -98,12 +99,12 @@ func (s *streams) port() uint16 { return uint16(s.listener.Addr().(*net.TCPAddr)
 // serve takes what comes in until the streams are closed.
 func (s *streams) serve(greeters *sched.Group) {
 	for {
-		conn, err := s.listener.AcceptTCP()
+		conn, err := s.listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			time.Sleep(acceptPause)
+			s.runtime.Sleep(context.Background(), acceptPause)
 		case s.admit(conn):
 			greeters.Go(func() { s.greet(conn) })
 		default:
@@ -122,7 +123,7 @@ func (s *streams) admit(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, other := range s.strangers {
-		if other == from {
+		if remoteIP(other) == from {
 			same++
 		}
 	}
@@ -130,13 +131,13 @@ func (s *streams) admit(conn net.Conn) bool {
 		s.refused++
 		return false
 	}
-	s.strangers[conn] = from
+	s.strangers = append(s.strangers, conn)
 	return true
 }
 
 // greet finds the channel that a connection is for.
 func (s *streams) greet(conn net.Conn) {
-	_ = conn.SetDeadline(time.Now().Add(strangerTime))
+	_ = conn.SetDeadline(s.runtime.Clock().Add(strangerTime))
 	var b [greetingLen]byte
 	_, err := io.ReadFull(conn, b[:])
 	f := s.recognise(conn, &b, err == nil)
@@ -151,11 +152,10 @@ func (s *streams) greet(conn net.Conn) {
 func (s *streams) recognise(conn net.Conn, b *[greetingLen]byte, whole bool) *fallback {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := s.strangers[conn]
-	delete(s.strangers, conn)
+	s.strangers = slices.DeleteFunc(s.strangers, func(other net.Conn) bool { return other == conn })
 	if whole && !s.closed && [4]byte(b[:4]) == greetingMagic {
 		f := s.expected[token(b[4:])]
-		if f != nil && f.ch.conn.RemoteAddr().Addr().Unmap().WithZone("") == from {
+		if f != nil && f.ch.conn.RemoteAddr().Addr().Unmap().WithZone("") == remoteIP(conn) {
 			return f
 		}
 	}
@@ -185,9 +185,7 @@ func (s *streams) open(ctx context.Context, f *fallback) (net.Conn, error) {
 		if err == nil || !errors.Is(err, errNoReply) && !errors.Is(err, errBusy) {
 			return conn, err
 		}
-		select {
-		case <-time.After(openPause):
-		case <-ctx.Done():
+		if s.runtime.Sleep(ctx, openPause); ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -195,24 +193,15 @@ func (s *streams) open(ctx context.Context, f *fallback) (net.Conn, error) {
 
 // try opens a connection and shows the peer its token.
 func (s *streams) try(ctx context.Context, f *fallback) (net.Conn, error) {
-	select {
-	case s.opening <- struct{}{}:
-		defer func() { <-s.opening }()
-	case <-ctx.Done():
+	if s.runtime.Select(ctx, s.places) == sched.Ended {
 		return nil, ctx.Err()
 	}
-	remote := netip.AddrPortFrom(f.ch.conn.RemoteAddr().Addr(), f.peerPort)
-	route, err := s.device.RouteTo(remote.Addr())
+	defer func() { s.places <- struct{}{} }()
+	conn, err := s.network.DialStream(ctx, netip.AddrPortFrom(f.ch.conn.RemoteAddr().Addr(), f.peerPort))
 	if err != nil {
 		return nil, err
 	}
-	// The peer expects it from the address that the queue pair has.
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(route.Local, 0))}
-	conn, err := dialer.DialContext(ctx, "tcp", remote.String())
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	stop := s.runtime.AfterFunc(ctx, func() { _ = conn.Close() })
 	err = introduce(conn, f)
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -253,7 +242,7 @@ func (s *streams) close() {
 	defer s.mu.Unlock()
 	s.closed = true
 	_ = s.listener.Close()
-	for conn := range s.strangers {
+	for _, conn := range s.strangers {
 		_ = conn.Close()
 	}
 }

@@ -43,10 +43,16 @@ func (n *Network) Divert(from, to int, delay Time) error {
 }
 
 // diverted says whether the packets of a queue pair do not go by the network.
-func (c *conn) diverted() bool { return c.carrier != nil && c.carrier.delay > 0 }
+func (c *conn) diverted() bool {
+	return c.detour != nil && c.detour.way != nil || c.carrier != nil && c.carrier.delay > 0
+}
 
-// divert sends all that a queue pair has by its carrier.
+// divert sends all that a queue pair has by its way or its carrier.
 func (h *host) divert(c *conn) {
+	if c.detour != nil && c.detour.way != nil {
+		h.detour(c)
+		return
+	}
 	for {
 		p := h.shard.pool.take()
 		if !c.qp.PollTransmit(h.now().wallClock(), &p.Packet) {

@@ -63,7 +63,7 @@ func (h *host) Route(qp transport.QP, remote netip.Addr) error {
 	if to < 0 {
 		return fmt.Errorf("sim: no host has the address %v", remote)
 	}
-	c.remote, c.carrier = int32(to), h.carriers[int32(to)]
+	c.remote, c.carrier, c.detour = int32(to), h.carriers[int32(to)], nil
 	_, c.multi = qp.(transport.MultiPath)
 	return nil
 }

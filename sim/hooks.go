@@ -11,6 +11,7 @@ func init() {
 		c := network.(*Network).hosts[host].conns.find(number)
 		c.qp = layer(c.qp)
 	}
+	hook.DecorateDetours = func(network any, layers hook.Detours) { network.(*Network).layers = layers }
 	hook.LoseResume = func(network any, count int) {
 		n := network.(*Network)
 		for _, sw := range n.switches {

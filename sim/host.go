@@ -26,7 +26,8 @@ type host struct {
 	dice      dice
 	addresses verbs.Addresses
 	device    *verbs.Device
-	programs  *programs          // nil: none has goroutines
+	programs  *programs // nil: none has goroutines
+	streams   hostStreams
 	carriers  map[int32]*carrier // to other hosts, beside the network
 	carried   int                // packets that are on their way there
 	scratch   struct {
@@ -58,6 +59,7 @@ type conn struct {
 	timerAt  Time     // when expire is due; never: not at all
 	laterAt  Time     // when an event is pending that an earlier one has overtaken
 	carrier  *carrier // beside the network; nil: there is none
+	detour   *detour  // that its program has asked for; nil: none
 	// onDone is told when completions were delivered, and what happened.
 	onDone func()
 }
@@ -86,7 +88,9 @@ func (r *ring) pop() *conn {
 func (h *host) activate(c *conn) {
 	if c.diverted() && !c.dead {
 		h.divert(c)
-		return
+		if !c.probing() {
+			return
+		}
 	}
 	if !c.queued && !c.dead {
 		c.queued = true
@@ -106,6 +110,10 @@ func (h *host) activate(c *conn) {
 func (h *host) pull(nic *egress, priority uint8) *packet {
 	r := &h.ready[priority]
 	c := r.pop()
+	if c.probing() && !c.dead {
+		r.push(c)
+		return h.pullProbe(c)
+	}
 	if c.dead || c.diverted() {
 		h.retire(c, r)
 		return nil
@@ -154,7 +162,7 @@ func (h *host) address(c *conn, p *packet) {
 		h.addressDatagram(p)
 	}
 	p.size = int32(framing + p.Headers.Len() + p.Length + int(wire.PadLen(p.Length)) + wire.ICRCLen)
-	if h.net.cfg.Verify || h.net.cfg.Wire {
+	if h.net.cfg.carriesBytes() {
 		h.load(p)
 	}
 }
@@ -175,18 +183,30 @@ func (h *host) addressDatagram(p *packet) {
 // arrive takes a packet from the fabric.
 func (h *host) arrive(p *packet) {
 	if c := h.accept(p); c != nil {
-		p.Spans, p.Marked = p.spans[:0], p.marked
-		verdict := c.qp.HandlePacket(h.now().wallClock(), &p.Packet)
-		switch {
-		case verdict == transport.Drop:
-			h.refused++
-		case verdict == transport.Place && p.payload != nil:
-			place(p)
+		if p.Opcode == wire.NetworkProbe {
+			h.probed(c, uint32(p.PSN))
+		} else {
+			h.handOver(c, p)
 		}
-		h.settle(c)
-		h.activate(c)
 	}
 	h.shard.pool.put(p)
+}
+
+// handOver gives a packet to the queue pair that it is for.
+func (h *host) handOver(c *conn, p *packet) {
+	if c.detour != nil {
+		c.detour.silence.Arrived()
+	}
+	p.Spans, p.Marked = p.spans[:0], p.marked
+	verdict := c.qp.HandlePacket(h.now().wallClock(), &p.Packet)
+	switch {
+	case verdict == transport.Drop:
+		h.refused++
+	case verdict == transport.Place && p.payload != nil:
+		place(p)
+	}
+	h.settle(c)
+	h.activate(c)
 }
 
 // accept finds the queue pair that a packet is for, if the packet is good and
@@ -262,6 +282,9 @@ func (c *conn) expire() {
 	c.timerAt = never
 	if now := h.now().wallClock(); c.qp.Timeout() <= now {
 		c.qp.HandleTimeout(now)
+		if c.detour != nil {
+			h.watchSilence(c)
+		}
 		h.settle(c)
 		h.activate(c)
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/braid-rdma/braid/sim/internal/hook"
 	"github.com/braid-rdma/braid/sim/topology"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -30,6 +31,10 @@ type Config struct {
 	Verify bool
 	// Wire makes bytes of every packet and parses them again at the receiver.
 	Wire bool
+
+	// Streams lets programs have TCP connections beside the network; the zero value: they cannot. It
+	// needs a single worker.
+	Streams Streams
 }
 
 const (
@@ -44,6 +49,8 @@ const (
 	// one processor.
 	largeNetwork = 256
 )
+
+func (c *Config) carriesBytes() bool { return c.Verify || c.Wire }
 
 func (c *Config) priority() uint8 { return uint8(c.Priority) }
 
@@ -71,6 +78,10 @@ func (c *Config) withDefaults() error {
 		return fmt.Errorf("%w: priority %d, must be 0 to %d", ErrConfig, c.Priority, priorities-1)
 	case c.Workers < 1:
 		return fmt.Errorf("%w: %d workers", ErrConfig, c.Workers)
+	case c.Streams.Delay < 0 || c.Streams.Rate < 0:
+		return fmt.Errorf("%w: streams of %d bits per second with a delay of %v", ErrConfig, c.Streams.Rate, c.Streams.Delay)
+	case c.Streams.Rate > 0 && c.Workers > 1:
+		return fmt.Errorf("%w: streams need a single worker", ErrConfig)
 	case c.Window < 0:
 		return fmt.Errorf("%w: window of %d packets", ErrConfig, c.Window)
 	}
@@ -91,6 +102,7 @@ type Network struct {
 	running  bool
 	end      Time
 	captures []*capture
+	layers   hook.Detours // of tests
 }
 
 // New builds a network.

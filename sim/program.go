@@ -129,6 +129,9 @@ func (h *host) After(d time.Duration, f func()) (stop func()) {
 	return func() { stopped = true }
 }
 
+// Clock implements sched.Scheduler.
+func (h *host) Clock() time.Time { return time.Unix(0, int64(h.now()/Nanosecond)) }
+
 // Wait implements sched.Scheduler. A program that is no goroutine of the host, but runs the
 // simulation, lets it go on.
 func (h *host) Wait(ctx context.Context, ready func() bool) error {

@@ -11,9 +11,13 @@ func (h *host) load(p *packet) {
 	for _, s := range p.Spans {
 		p.payload = append(p.payload, s.Bytes()...)
 	}
-	if !h.net.cfg.Wire {
-		return
+	if h.net.cfg.Wire {
+		p.encode()
 	}
+}
+
+// encode makes bytes of a packet that has its payload.
+func (p *packet) encode() {
 	p.Pad = wire.PadLen(p.Length)
 	p.bytes = p.Headers.Append(p.bytes[:0])
 	p.bytes = append(p.bytes, p.payload...)

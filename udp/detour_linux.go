@@ -1,10 +1,10 @@
 package udp
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -19,13 +19,6 @@ var _ verbs.Detour = (*engine)(nil)
 
 // probeZeros is the payload of a probe, but for the number of its path in the first two bytes.
 var probeZeros [transport.MaxMPMTU]byte
-
-// silence is what the engine knows of a peer that does not respond.
-type silence struct {
-	arrived        uint64 // packets of the peer, by any way
-	seen, timeouts uint64 // of those and of timeouts, how many there were when it was last looked at
-	since          transport.Time
-}
 
 // portAt is the port of a connected queue pair.
 func (e *engine) portAt(qp transport.QP) (*port, error) {
@@ -50,7 +43,7 @@ func (e *engine) Watch(qp transport.QP, w verbs.NetworkWatcher) error {
 	p, err := e.portAt(qp)
 	if err == nil {
 		p.watcher = w
-		p.silence.seen = p.silence.arrived - 1 // the next timeout is the first of a series
+		p.silence.Begin()
 	}
 	return err
 }
@@ -158,27 +151,10 @@ func (e *engine) sendProbe(p *port, path int, number uint32) {
 	wire.AppendICRC(e.batch.header(wire.ICRCLen)[:0], sum.Sum())
 }
 
-// defaultSilence is how long a peer may be silent to which requests wait without an ACK timeout.
-const defaultSilence = transport.Second
-
-// watchSilence follows a timeout of a queue pair: it tells the watcher when packets were sent again
-// for as long as an ACK timeout lasts and nothing has come from the peer. So a
-// connection of RC has two of its timeouts behind it, and six before it until it gives up.
+// watchSilence follows a timeout of a queue pair.
 func (e *engine) watchSilence(now transport.Time, p *port) {
-	s, timeouts := &p.silence, p.qp.Counters().LocalAckTimeoutErr
-	if timeouts == s.timeouts {
-		return
-	}
-	s.timeouts = timeouts
-	if s.arrived != s.seen {
-		s.seen, s.since = s.arrived, now
-		return
-	}
-	attr := p.qp.Attr()
-	limit := cmp.Or(transport.Time(max(0, verbs.AckTimeoutOf(int(attr.Timeout)))), defaultSilence)
-	// A timer is never early, but the first of two may have been late by more than the second.
-	if now-s.since >= limit-limit/8 {
-		s.since = now
+	ackTimeout := verbs.AckTimeoutOf(int(p.qp.Attr().Timeout))
+	if p.silence.TimedOut(time.Duration(now), p.qp.Counters().LocalAckTimeoutErr, ackTimeout) {
 		p.watcher.Silent()
 	}
 }

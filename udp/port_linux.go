@@ -3,6 +3,7 @@ package udp
 import (
 	"net/netip"
 
+	"github.com/braid-rdma/braid/internal/silence"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -22,7 +23,7 @@ type port struct {
 
 	way     verbs.Way            // nil: packets leave by the sockets
 	watcher verbs.NetworkWatcher // nil: nobody wants to know how the network does
-	silence silence
+	silence silence.Watch
 }
 
 // peer is an address that packets are sent to, with what is computed once per

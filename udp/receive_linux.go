@@ -135,7 +135,7 @@ func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
 	packet := &e.packet
 	packet.Length = len(payload)
 	packet.Spans = packet.Spans[:0]
-	p.silence.arrived++
+	p.silence.Arrived()
 	e.noteActive(now, p)
 	if p.qp.HandlePacket(now, packet) == transport.Place {
 		place(packet.Spans, payload)

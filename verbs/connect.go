@@ -145,6 +145,7 @@ func (q *QP) SetConn(o ConnOptions) error {
 	if s := q.transport.State(); s != transport.Reset || q.kind == UD {
 		return fmt.Errorf("%w: %v %v; SetConn needs a connection in RESET", ErrState, q.kind, s)
 	}
+	ownAck := o.AckTimeout != 0
 	o = o.withDefaults(&q.device.info, q.kind)
 	if q.kind != MP {
 		o.Paths = 1
@@ -152,7 +153,7 @@ func (q *QP) SetConn(o ConnOptions) error {
 	if err := o.check(&q.device.info, q.kind); err != nil {
 		return err
 	}
-	q.options.Conn = o
+	q.options.Conn, q.ownAck = o, ownAck
 	return nil
 }
 

@@ -23,7 +23,8 @@ type QP struct {
 	kind      QPType
 	transport transport.QP
 	options   QPOptions
-	firstPSN  PSN // of what we send; drawn anew at each reset
+	ownAck    bool // the ACK timeout was asked for: it is no default of the type
+	firstPSN  PSN  // of what we send; drawn anew at each reset
 	remote    netip.Addr
 	closed    bool
 	sendSlots slots
@@ -72,7 +73,7 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 	q := &QP{
 		pd: p, device: d, number: number, kind: o.Type,
 		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
-		options: o, firstPSN: d.randomPSN(),
+		options: o, ownAck: options.Conn.AckTimeout != 0, firstPSN: d.randomPSN(),
 	}
 	q.sendSlots.depth, q.recvSlots.depth = uint32(o.SendDepth), uint32(o.RecvDepth)
 	if err := q.attach(t); err != nil {

@@ -26,7 +26,7 @@ func (q *QP) Retype(kind QPType) error {
 	}
 	o, d := q.options, q.device
 	o.Type, o.Conn.Paths = kind, 1
-	if o.Conn.AckTimeout == defaultAckTimeout(q.kind) {
+	if !q.ownAck {
 		o.Conn.AckTimeout = defaultAckTimeout(kind)
 	}
 	if kind == MP {

@@ -8,6 +8,28 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
+// TestRetypeKeepsTheAckTimeout: one that was asked for stays, even if it is the default of the old type.
+func TestRetypeKeepsTheAckTimeout(t *testing.T) {
+	e := newManagementEnd(t, loopnet.New(loopnet.Options{}))
+	const code = 17 // the default of MP
+	own := verbs.ConnOptions{AckTimeout: verbs.AckTimeoutOf(code)}
+	for _, set := range []func(*verbs.QP) error{
+		func(*verbs.QP) error { return nil },
+		func(q *verbs.QP) error { return errors.Join(q.SetConn(verbs.ConnOptions{}), q.SetConn(own)) },
+	} {
+		q, err := e.pd.CreateQP(verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq, Conn: own})
+		must(t, err)
+		peer, err := e.pd.CreateQP(verbs.QPOptions{Type: verbs.RC, SendCQ: e.cq})
+		must(t, err)
+		must(t, set(q))
+		must(t, q.Retype(verbs.RC))
+		must(t, q.Connect(peer.Params()))
+		if got := q.Query().Attr.Timeout; got != code {
+			t.Errorf("ACK timeout code %d, want %d", got, code)
+		}
+	}
+}
+
 // TestRetype: a queue pair that was made for several paths connects to one that
 // has a single path, under the number and packet number that it had.
 func TestRetype(t *testing.T) {

@@ -173,7 +173,7 @@ func (m *Machine) Heard(now time.Duration, l Link, frame [FrameLen]byte) {
 			m.startProbing(now)
 		}
 	case frameUDP:
-		m.peerOnTCP, m.peerPinned = false, false
+		m.peerOnTCP, m.peerPinned, m.doubtAt = false, false, Never
 		switch {
 		case m.onTCP && set && m.mode != TCP:
 			m.moveToUDP(ByPeer, nil)

@@ -58,6 +58,7 @@ type Machine struct {
 	mode       Carrier // what was commanded
 	onTCP      bool
 	movedAt    time.Duration // to TCP
+	doubtAt    time.Duration // when silence means that a peer which was told to send by TCP cannot; Never: it left TCP, and was not told again
 	peerOnTCP  bool
 	peerAt     time.Duration // when it said so
 	peerPinned bool          // by a command at the peer
@@ -194,11 +195,13 @@ func (m *Machine) Silent(now time.Duration) {
 	case m.onTCP && m.fresh(now, m.movedAt):
 		// What is outstanding is sent again after an ACK timeout, which is an eighth of the
 		// patience, and may be silent for another.
-	case m.onTCP && (m.peerOnTCP || now-m.movedAt >= m.patience*5/8):
+	case m.onTCP && (m.peerOnTCP || now >= m.doubtAt):
 		// Both send by TCP, or the peer was told twice to do so, and nothing comes: UDP may be better.
 		m.closeLink(now, ByBrokenTCP, errSilentTCP)
 	case m.onTCP:
 		m.tellOnTCP() // what the peer sends by UDP does not arrive
+		// A peer that has returned to UDP, and was idle since, does not know that UDP fails again.
+		m.doubtAt = min(m.doubtAt, now+m.patience/4)
 	case m.mode == UDP && m.link == nil:
 		m.leave()
 	case m.mode == UDP:
@@ -221,7 +224,8 @@ func (m *Machine) fresh(now, since time.Duration) bool { return now-since < m.pa
 // moveToTCP sends by TCP from now on, and has the peer do so too.
 func (m *Machine) moveToTCP(now time.Duration, why Reason) {
 	m.do(Action{Kind: Divert, Link: m.link})
-	if m.movedAt = now; why != OnCommand && !m.peerPinned {
+	m.movedAt, m.doubtAt = now, now+m.patience*5/8
+	if why != OnCommand && !m.peerPinned {
 		m.probing.failed(now, m.patience)
 	}
 	m.onTCP, m.at = true, Never // there is nothing to try again

@@ -330,6 +330,37 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
+// A side that sends by TCP, and hears nothing long after its peer has returned to UDP, has the peer send by TCP
+// again before it doubts the connection.
+func TestSilenceOfAPeerThatHasReturned(t *testing.T) {
+	patience := 4 * time.Second
+	m := New(true, patience)
+	frames := func() (frames []byte) {
+		for a, ok := m.Poll(); ok; a, ok = m.Poll() {
+			switch a.Kind {
+			case Tell:
+				frames = append(frames, a.Frame()[0])
+			case Close:
+				frames = append(frames, 0)
+			}
+		}
+		return frames
+	}
+	m.Offer(0, "connection")
+	m.Heard(0, "connection", [FrameLen]byte{frameTCP})
+	m.Heard(patience, "connection", [FrameLen]byte{frameUDP})
+	frames()
+	if m.Silent(10 * patience); !slices.Equal(frames(), []byte{frameTCP}) || !m.OnTCP() {
+		t.Error("the peer is not told to send by TCP")
+	}
+	if m.Silent(10*patience + patience/8); !slices.Equal(frames(), []byte{frameTCP}) || !m.OnTCP() {
+		t.Error("the peer is not told again")
+	}
+	if m.Silent(10*patience + patience/4); !slices.Contains(frames(), 0) || m.OnTCP() {
+		t.Error("the connection is not given up, and the queue pair will")
+	}
+}
+
 // A side that is commanded to UDP and hears nothing gives up the connection that its peer may be sending by.
 func TestSilenceOfAPeerOnTCP(t *testing.T) {
 	patience := 4 * time.Second

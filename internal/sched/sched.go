@@ -5,6 +5,7 @@
 //	rt.Go(f)                    // a goroutine
 //	rt.NewTimer(f)              // time.AfterFunc
 //	rt.Select(ctx, a, b)        // a select over channels and the end of ctx
+//	rt.Clock()                  // time.Now
 //
 // Code that blocks by these calls alone runs in a simulation as it does on a machine. There a
 // goroutine that waits is asked again when something has happened at its host, and where several
@@ -26,6 +27,8 @@ type Scheduler interface {
 	// Wait blocks the calling goroutine, which must be one of the engine's, until ready returns
 	// true, or ctx ends: the error is then ctx.Err(). If both hold it is nil.
 	Wait(ctx context.Context, ready func() bool) error
+	// Clock is the virtual time, counted from the beginning of Unix's.
+	Clock() time.Time
 }
 
 // Runtime is what goroutines and timers come from. The zero value is Go's own.
@@ -47,6 +50,39 @@ func (r Runtime) Go(f func()) {
 		return
 	}
 	go f()
+}
+
+// Clock is the time, by which deadlines of connections are set.
+func (r Runtime) Clock() time.Time {
+	if r.s != nil {
+		return r.s.Clock()
+	}
+	return time.Now()
+}
+
+// Sleep waits for a time, or until ctx ends.
+func (r Runtime) Sleep(ctx context.Context, d time.Duration) {
+	until, cancel := r.WithTimeout(ctx, d)
+	defer cancel()
+	r.Select(until)
+}
+
+// AfterFunc is context.AfterFunc: f has a goroutine of its own when ctx has ended.
+func (r Runtime) AfterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if r.s == nil {
+		return context.AfterFunc(ctx, f)
+	}
+	var stopped, began bool
+	r.s.Go(func() {
+		if r.s.Wait(ctx, func() bool { return stopped }) != nil {
+			began = true
+			f()
+		}
+	})
+	return func() bool {
+		stopped = true
+		return !began
+	}
 }
 
 // Ended is what Select returns when the context has ended.

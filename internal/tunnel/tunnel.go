@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/braid-rdma/braid/internal/sched"
 )
 
 // Handler takes what comes out of a tunnel, in the goroutine that reads. The bytes are valid during the
@@ -31,10 +34,10 @@ var errControl = errors.New("tunnel: the peer does not read")
 type Tunnel struct {
 	conn    net.Conn
 	handler Handler
-	done    sync.WaitGroup
+	done    sched.Group
+	changed chan struct{} // wakes the writer
 
 	mu      sync.Mutex
-	changed *sync.Cond
 	queue   []byte
 	spare   []byte // the queue before, which the writer has written
 	control int    // bytes of control frames in the queue
@@ -45,11 +48,15 @@ type Tunnel struct {
 
 // Start begins to use a connection, which is the tunnel's from then on. What is sent is given
 // up after patience without an acknowledgement of the peer's system, so that no packet
-// outlives its time in the kernel's queue.
-func Start(conn net.Conn, patience time.Duration, h Handler) *Tunnel {
-	t := &Tunnel{conn: conn, handler: h}
-	t.changed = sync.NewCond(&t.mu)
-	tune(conn, patience)
+// outlives its time in the kernel's queue. The goroutines that read and write are the runtime's.
+func Start(r sched.Runtime, conn net.Conn, patience time.Duration, h Handler) *Tunnel {
+	t := &Tunnel{conn: conn, handler: h, changed: make(chan struct{}, 1)}
+	t.done.Runtime = r
+	if simulated, ok := conn.(interface{ SetUserTimeout(time.Duration) }); ok {
+		simulated.SetUserTimeout(patience)
+	} else {
+		tune(conn, patience)
+	}
 	t.done.Go(t.write)
 	t.done.Go(t.read)
 	return t
@@ -85,6 +92,13 @@ func (t *Tunnel) Control(frame ...byte) {
 	t.append(frame)
 }
 
+func (t *Tunnel) wakeWriter() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
 // append puts a frame into the queue; the lock is held.
 func (t *Tunnel) append(frame []byte) {
 	if t.failed != nil || t.closing {
@@ -92,7 +106,7 @@ func (t *Tunnel) append(frame []byte) {
 	}
 	t.queue = binary.BigEndian.AppendUint16(t.queue, uint16(len(frame)))
 	t.queue = append(t.queue, frame...)
-	t.changed.Signal()
+	t.wakeWriter()
 }
 
 // Close ends the tunnel when what is queued has been written, or some time later. It does not
@@ -104,8 +118,8 @@ func (t *Tunnel) Close() {
 		return
 	}
 	t.closing = true
-	_ = t.conn.SetWriteDeadline(time.Now().Add(closeTime)) // one that is closed needs none
-	t.changed.Signal()
+	_ = t.conn.SetWriteDeadline(t.done.Clock().Add(closeTime)) // one that is closed needs none
+	t.wakeWriter()
 }
 
 // Wait returns when the tunnel has ended and Ended was called.
@@ -116,7 +130,7 @@ func (t *Tunnel) fail(reason error) {
 	if t.failed == nil {
 		t.failed = reason
 		_ = t.conn.Close()
-		t.changed.Signal()
+		t.wakeWriter()
 	}
 }
 
@@ -125,7 +139,7 @@ func (t *Tunnel) fail(reason error) {
 // the peer lose what it has not read yet.
 func (t *Tunnel) finish() {
 	half, ok := t.conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || t.conn.SetReadDeadline(time.Now().Add(closeTime)) != nil {
+	if !ok || half.CloseWrite() != nil || t.conn.SetReadDeadline(t.done.Clock().Add(closeTime)) != nil {
 		t.fail(net.ErrClosed)
 	}
 }
@@ -152,22 +166,31 @@ func (t *Tunnel) write() {
 // next waits for something to write, and takes all of it. It returns nil when the tunnel has
 // ended.
 func (t *Tunnel) next() (b []byte, writable bool) {
+	for {
+		if b, writable, ok := t.take(); ok {
+			return b, writable
+		}
+		t.done.Select(context.Background(), t.changed)
+	}
+}
+
+// take takes what is queued; not ok: there is nothing yet.
+func (t *Tunnel) take() (b []byte, writable, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.queue) == 0 && !t.closing && t.failed == nil {
-		t.changed.Wait()
-	}
-	if t.failed != nil {
-		return nil, false
-	}
-	if len(t.queue) == 0 {
+	switch {
+	case t.failed != nil:
+		return nil, false, true
+	case len(t.queue) > 0:
+		b = t.queue
+		t.queue, t.spare, t.control = t.spare[:0], b, 0
+		writable, t.waiting = t.waiting, false
+		return b, writable, true
+	case t.closing:
 		t.finish()
-		return nil, false
+		return nil, false, true
 	}
-	b = t.queue
-	t.queue, t.spare, t.control = t.spare[:0], b, 0
-	writable, t.waiting = t.waiting, false
-	return b, writable
+	return nil, false, false
 }
 
 // read is the goroutine that reads.

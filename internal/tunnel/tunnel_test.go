@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/braid-rdma/braid/internal/sched"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,7 +82,7 @@ func packet(number, length int) []byte {
 func TestTunnel(t *testing.T) {
 	x, y := streams(t)
 	r, s := newRecorder(), newRecorder()
-	a, b := Start(x, time.Second, r), Start(y, time.Second, s)
+	a, b := Start(sched.Runtime{}, x, time.Second, r), Start(sched.Runtime{}, y, time.Second, s)
 	const count = 500
 	for i := range count {
 		for !a.Room() {
@@ -115,7 +117,7 @@ func TestTunnel(t *testing.T) {
 func TestFullQueue(t *testing.T) {
 	x, y := streams(t)
 	r := newRecorder()
-	a := Start(x, time.Minute, r)
+	a := Start(sched.Runtime{}, x, time.Minute, r)
 	for range 1_000_000 {
 		if !a.Room() {
 			break
@@ -145,7 +147,7 @@ func TestFullQueue(t *testing.T) {
 func TestControlsThatNobodyReads(t *testing.T) {
 	x, _ := streams(t)
 	r := newRecorder()
-	a := Start(x, time.Minute, r)
+	a := Start(sched.Runtime{}, x, time.Minute, r)
 	for range 1_000_000 {
 		a.Control(1, 2, 3)
 		a.mu.Lock()
@@ -175,7 +177,7 @@ func TestMalformed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x, y := streams(t)
 			r := newRecorder()
-			a := Start(x, time.Second, r)
+			a := Start(sched.Runtime{}, x, time.Second, r)
 			if _, err := y.Write(test.bytes); err != nil {
 				t.Fatal(err)
 			}

@@ -90,6 +90,9 @@ func (w *world) script() error {
 			}
 		}
 	}
+	if err := w.failStreams(); err != nil {
+		return err
+	}
 	for _, f := range w.sc.faults {
 		if w.severed(f.link) {
 			continue

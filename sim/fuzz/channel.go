@@ -54,6 +54,9 @@ type channelEnd struct {
 	settled bool               // the goroutines of this end are done
 	flushed bool               // and the peer has received what they sent
 
+	wanted   braid.Carrier // by the last command
+	returned bool          // the channel uses the carrier that it is to use
+
 	sent     []*message // that are no calls, in the order of sending
 	calls    []*message // made
 	next     int        // of the peer's messages, that will be received
@@ -121,6 +124,7 @@ func (n *node) open() (err error) {
 	if n.context, err = braid.Open(cfg); err != nil {
 		return err
 	}
+	n.noteMoves()
 	for _, e := range n.ends {
 		if err := e.window.open(n.context, e.peer().spec); err != nil {
 			return err
@@ -152,6 +156,7 @@ func (n *node) run() {
 	if got := n.w.objectsOf(n.host); got != n.base {
 		n.w.fail("host %d: %v are left of a context, there were %v before it", n.host, got, n.base)
 	}
+	n.checkStreams()
 	n.done = true
 }
 
@@ -179,6 +184,9 @@ func (n *node) dieAt(at sim.Time) error {
 		if err != nil {
 			return err
 		}
+	}
+	if err := n.w.severStreams(at, n.host); err != nil {
+		return err
 	}
 	return n.w.net.At(at, n.host, func() { n.w.net.Kill(n.host) })
 }
@@ -261,8 +269,12 @@ func (e *channelEnd) use() {
 			e.close()
 		})
 	}
+	if len(e.commands) > 0 {
+		e.threads.Go(e.obey)
+	}
 	e.threads.Wait()
 	e.settle()
+	e.returnToCarrier()
 	e.close()
 	e.takers.Wait()
 	e.awaitHandlers()
@@ -310,6 +322,9 @@ func (e *channelEnd) mayFail() bool {
 		}
 	}
 	if e.sheltered > 0 && e.ch != nil && e.peer().ch != nil {
+		return e.hasty > 0
+	}
+	if e.w.sc.outlives(e.channelSpec) && e.ch != nil && e.peer().ch != nil {
 		return e.hasty > 0
 	}
 	return e.hasty > 0 || e.w.sc.harshFaults() || e.w.sc.losesInStep()

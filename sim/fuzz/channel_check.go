@@ -42,6 +42,9 @@ func (s *scenario) channelTime() (t sim.Time) {
 		}
 		t += s.contexts[i].dies
 	}
+	if s.mock != nil {
+		t += s.mock.returnBound()
+	}
 	return t + channelBound
 }
 

@@ -21,6 +21,8 @@ type channelSpec struct {
 	// sheltered lets all that both ends send take a carrier from the start, of this delay: no fault of
 	// the network may end the channel. 0: it is not.
 	sheltered sim.Time
+	commands  []commandSpec // of carriers, in the order of time
+	returns   bool          // it is closed only when it has come back to its carrier
 }
 
 // moveSpec moves what an end sends to a carrier beside the network, or back, as Mock does.
@@ -47,10 +49,11 @@ const (
 	aRead
 	aWrite
 	anAdd
+	aMove // only in histories
 )
 
 func (k messageKind) String() string {
-	return [...]string{"send", "call", "flush", "read", "write", "add"}[k]
+	return [...]string{"send", "call", "flush", "read", "write", "add", "move"}[k]
 }
 
 // messageSpec is one message, or another thing that is asked of a channel.
@@ -131,6 +134,7 @@ func (s *scenario) describeChannels(b *strings.Builder) {
 		for _, m := range c.moves {
 			fmt.Fprintf(b, "  at %v host %d sends by a carrier of %v\n", m.at, c.hosts[m.side], m.delay)
 		}
+		c.describeCommands(b)
 		for side := range c.ends {
 			c.ends[side].describe(b, c.hosts[side])
 		}

@@ -18,7 +18,13 @@ var channelSeedFlag = flag.Uint64("fuzz.channelseed", 0, "the first seed of worl
 // runChannels runs the scenario of a seed, with channels in any case, and returns its world.
 func runChannels(t *testing.T, seed uint64, plant sabotage) (*world, *Failure) {
 	t.Helper()
-	sc, err := drawScenario(seed, 1)
+	return runDrawn(t, seed, mockShare, plant)
+}
+
+// runDrawn is runChannels with a given probability of Mock.
+func runDrawn(t *testing.T, seed uint64, mock float64, plant sabotage) (*world, *Failure) {
+	t.Helper()
+	sc, err := drawScenario(seed, 1, mock)
 	if err != nil {
 		t.Fatal(err)
 	}

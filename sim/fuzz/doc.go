@@ -18,7 +18,8 @@
 // among long responses (turns.go).
 // Channels (channel.go) are those of package braid: programs with goroutines send messages to each
 // other, call, give up, close and die; what arrives is checked against what was sent (channel_send.go,
-// channel_receive.go, channel_memory.go, channel_check.go).
+// channel_receive.go, channel_memory.go, channel_check.go). With Mock their packets move between the network
+// and streams, by themselves or on command, while either fails (mock.go).
 // Each payload is judged when it is placed (placement.go) and each completion when
 // it comes (completion.go). While faults happen only safety is checked; after they
 // have healed everything has to complete within a bound (world.go).

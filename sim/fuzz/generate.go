@@ -19,14 +19,16 @@ type generator struct {
 	*rand.Rand
 	hosts int
 	links []string
-	rate  int64
+	// linkOf is the first link of each host; hosts of the topologies here have no other.
+	linkOf []string
+	rate   int64
 }
 
 // newScenario is the scenario of a seed.
-func newScenario(seed uint64) (*scenario, error) { return drawScenario(seed, channelShare) }
+func newScenario(seed uint64) (*scenario, error) { return drawScenario(seed, channelShare, mockShare) }
 
-// drawScenario makes a scenario which, with a given probability, has channels.
-func drawScenario(seed uint64, channels float64) (*scenario, error) {
+// drawScenario makes a scenario which, with given probabilities, has channels, and with them Mock.
+func drawScenario(seed uint64, channels, mock float64) (*scenario, error) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6272616964))}
 	s := &scenario{seed: seed, fabric: g.fabric()}
 	graph, err := s.fabric.Build()
@@ -36,6 +38,10 @@ func drawScenario(seed uint64, channels float64) (*scenario, error) {
 	g.hosts = len(graph.Hosts)
 	for _, l := range graph.Links {
 		g.links = append(g.links, l.Name)
+	}
+	for _, node := range graph.Hosts {
+		first := slices.IndexFunc(graph.Links, func(l topology.Link) bool { return l.A == node || l.B == node })
+		g.linkOf = append(g.linkOf, graph.Links[first].Name)
 	}
 	s.config = g.config(seed)
 	for range 1 + g.IntN(4) {
@@ -49,6 +55,7 @@ func drawScenario(seed uint64, channels float64) (*scenario, error) {
 	g.elaborate(s)
 	g.complicate(s)
 	g.connect(s, channels)
+	g.allowMock(s, mock)
 	return s, nil
 }
 

@@ -20,6 +20,7 @@ type scenario struct {
 	// contexts has one for each host, if there are channels.
 	channels []channelSpec
 	contexts []contextSpec
+	mock     *mockSpec // nil: channels have no TCP
 }
 
 // talkSpec describes a connection and what its ends ask of each other.
@@ -100,6 +101,11 @@ func (s *scenario) heals() (last sim.Time) {
 	for _, f := range s.faults {
 		last = max(last, f.until)
 	}
+	if s.mock != nil {
+		for _, f := range s.mock.faults {
+			last = max(last, f.until)
+		}
+	}
 	return last
 }
 
@@ -161,6 +167,7 @@ func (s *scenario) describe() string {
 		describeEnds(&b, c.hosts, &c.ends)
 	}
 	s.describeChannels(&b)
+	s.mock.describe(&b)
 	for _, f := range s.faults {
 		if f.storm != 0 {
 			fmt.Fprintf(&b, "fault from %v to %v: host %d stops its switch\n", f.from, f.until, f.storm-1)

@@ -19,7 +19,7 @@ func Shrink(f *Failure) *Failure {
 	}
 	s := &shrinker{best: f}
 	for improved := true; improved && !s.tired(); {
-		improved = s.dropTalks() || s.dropChats() || s.dropChannels() || s.dropFaults() || s.dropOperations() || s.dropMessages() || s.simplify()
+		improved = s.dropTalks() || s.dropChats() || s.dropChannels() || s.dropFaults() || s.dropStreamFaults() || s.dropCommands() || s.dropOperations() || s.dropMessages() || s.simplify()
 	}
 	return s.best
 }
@@ -62,6 +62,7 @@ func (s *scenario) clone() *scenario {
 		e.ops = slices.Clone(e.ops)
 	}
 	c.cloneChannels()
+	c.cloneMock()
 	return &c
 }
 
@@ -139,6 +140,7 @@ func (s *shrinker) simplify() (improved bool) {
 		func(c *scenario) bool { return c.halveLengths() },
 		func(c *scenario) bool { return c.hasten() },
 		func(c *scenario) bool { return c.calm() },
+		func(c *scenario) bool { return c.forbidMock() },
 		func(c *scenario) bool { return c.unfilter() },
 		func(c *scenario) bool { return c.halveMessages() },
 		func(c *scenario) bool { return c.hastenMessages() },
@@ -198,6 +200,9 @@ func (s *scenario) hasten() (changed bool) {
 			changed = changed || o.thinking > 0
 			o.thinking = 0
 		}
+	}
+	if s.mock != nil && s.mock.steady {
+		return changed // it says how long faults last
 	}
 	for i := range s.faults {
 		f := &s.faults[i]

@@ -43,6 +43,7 @@ type world struct {
 	events            uint64
 	history           uint64 // a checksum of what programs of channels have seen, and when
 	closed            bool   // nobody posts any more
+	moved             [8]int // how often channels have moved, by reason
 	report            [32]verbs.Completion
 }
 

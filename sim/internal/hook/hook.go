@@ -12,7 +12,10 @@
 package hook
 
 import (
+	"net"
+
 	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
 )
 
@@ -24,4 +27,14 @@ var (
 	// LoseResume makes switches lose the count-th XON frame that they send, and stop
 	// their neighbours for ever, as if pauses had no time.
 	LoseResume func(network any, count int)
+
+	// DecorateDetours puts layers around what programs use beside the network, from then on.
+	DecorateDetours func(network any, layers Detours)
 )
+
+// Detours are layers around detours and streams of a network; nil: none.
+type Detours struct {
+	Watcher func(verbs.NetworkWatcher) verbs.NetworkWatcher
+	Way     func(verbs.Way) verbs.Way
+	Stream  func(net.Conn) net.Conn
+}

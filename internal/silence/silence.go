@@ -1,0 +1,47 @@
+// Package silence finds out that a peer does not respond, from the timeouts of a queue pair and the
+// packets that arrive. Engines ask it for the watcher of a network (verbs.NetworkWatcher).
+//
+//	packets ── Arrived ──> Watch <── TimedOut ── timeouts: silent?
+package silence
+
+import "time"
+
+// Watch is what an engine knows of a peer that may not respond. The zero value has no packets.
+type Watch struct {
+	arrived        uint64 // packets of the peer, by any way
+	seen, timeouts uint64 // of those and of timeouts, how many there were when it was last looked at
+	since          time.Duration
+}
+
+// defaultLimit is how long a peer may be silent to which requests wait without an ACK timeout.
+const defaultLimit = time.Second
+
+// Begin makes the next timeout the first of a series.
+func (w *Watch) Begin() { w.seen = w.arrived - 1 }
+
+// Arrived notes a packet of the peer.
+func (w *Watch) Arrived() { w.arrived++ }
+
+// TimedOut follows a timer of the queue pair, which has had so many timeouts by now. It returns true
+// when packets were sent again for as long as an ACK timeout lasts and nothing has come from
+// the peer. So a connection of RC has two of its timeouts behind it, and six before it until it gives up.
+func (w *Watch) TimedOut(now time.Duration, timeouts uint64, ackTimeout time.Duration) bool {
+	if timeouts == w.timeouts {
+		return false
+	}
+	w.timeouts = timeouts
+	if w.arrived != w.seen {
+		w.seen, w.since = w.arrived, now
+		return false
+	}
+	limit := ackTimeout
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	// A timer is never early, but the first of two may have been late by more than the second.
+	if now-w.since < limit-limit/8 {
+		return false
+	}
+	w.since = now
+	return true
+}
