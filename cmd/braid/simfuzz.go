@@ -28,8 +28,9 @@ func newSimFuzz() *cobra.Command {
 seed, runs them with real bytes, and checks what braid promises: each operation
 completes exactly once, in order and with the right bytes, nothing outside its
 memory changes, counters add up, and when the faults heal everything completes.
-Every fifth network has channels too, with messages, calls and filters: each
-message arrives once and in order, each call that succeeds was handled once.
+Every fifth network has channels too, with messages, calls, filters and Mock,
+which moves them to TCP and back while UDP and TCP fail and heal: each message
+arrives once and in order, each call that succeeds was handled once.
 
 A seed that breaks a promise is made smaller for as long as it still does, and
 the command that shows it again is printed.`,
