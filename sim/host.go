@@ -194,8 +194,8 @@ func (h *host) arrive(p *packet) {
 
 // handOver gives a packet to the queue pair that it is for.
 func (h *host) handOver(c *conn, p *packet) {
-	if c.detour != nil {
-		c.detour.silence.Arrived()
+	if c.detour != nil && !p.Opcode.IsRequest() {
+		c.detour.silence.Replied()
 	}
 	p.Spans, p.Marked = p.spans[:0], p.marked
 	verdict := c.qp.HandlePacket(h.now().wallClock(), &p.Packet)

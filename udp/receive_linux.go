@@ -135,7 +135,9 @@ func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
 	packet := &e.packet
 	packet.Length = len(payload)
 	packet.Spans = packet.Spans[:0]
-	p.silence.Arrived()
+	if !packet.Opcode.IsRequest() {
+		p.silence.Replied()
+	}
 	e.noteActive(now, p)
 	if p.qp.HandlePacket(now, packet) == transport.Place {
 		place(packet.Spans, payload)

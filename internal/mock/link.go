@@ -51,7 +51,7 @@ func (m *Machine) Offer(now time.Duration, l Link) {
 		m.do(Action{Kind: Refuse, Link: l})
 		return
 	}
-	wanted := m.opening != 0 || m.mode == TCP
+	wanted := m.mode == TCP || m.mode == Auto && m.opening != 0 || len(m.commands) > 0
 	m.cancel()
 	// A connection that there was before has ended at the peer.
 	m.closeLink(now, ByBrokenTCP, errReplaced)

@@ -361,6 +361,17 @@ func TestSilenceOfAPeerThatHasReturned(t *testing.T) {
 	}
 }
 
+// A side that is commanded to UDP while it opens a connection stays there when the peer opens one.
+func TestOfferToASideCommandedToUDP(t *testing.T) {
+	m := New(false, 4*time.Second)
+	m.Silent(0) // opens a connection
+	m.Command(1, UDP, "command")
+	m.Offer(2, "connection")
+	if m.OnTCP() {
+		t.Error("on TCP, and commanded to UDP")
+	}
+}
+
 // A side that is commanded to UDP and hears nothing gives up the connection that its peer may be sending by.
 func TestSilenceOfAPeerOnTCP(t *testing.T) {
 	patience := 4 * time.Second

@@ -1,14 +1,14 @@
 // Package silence finds out that a peer does not respond, from the timeouts of a queue pair and the
-// packets that arrive. Engines ask it for the watcher of a network (verbs.NetworkWatcher).
+// replies that arrive. Engines ask it for the watcher of a network (verbs.NetworkWatcher).
 //
-//	packets ── Arrived ──> Watch <── TimedOut ── timeouts: silent?
+//	replies ── Replied ──> Watch <── TimedOut ── timeouts: silent?
 package silence
 
 import "time"
 
 // Watch is what an engine knows of a peer that may not respond. The zero value has no packets.
 type Watch struct {
-	arrived        uint64 // packets of the peer, by any way
+	replies        uint64 // of the peer, by any way
 	seen, timeouts uint64 // of those and of timeouts, how many there were when it was last looked at
 	since          time.Duration
 }
@@ -17,21 +17,22 @@ type Watch struct {
 const defaultLimit = time.Second
 
 // Begin makes the next timeout the first of a series.
-func (w *Watch) Begin() { w.seen = w.arrived - 1 }
+func (w *Watch) Begin() { w.seen = w.replies - 1 }
 
-// Arrived notes a packet of the peer.
-func (w *Watch) Arrived() { w.arrived++ }
+// Replied notes a packet of the peer that is no request: a request shows that the peer reaches this side, not
+// that this side reaches the peer.
+func (w *Watch) Replied() { w.replies++ }
 
 // TimedOut follows a timer of the queue pair, which has had so many timeouts by now. It returns true
-// when packets were sent again for as long as an ACK timeout lasts and nothing has come from
-// the peer. So a connection of RC has two of its timeouts behind it, and six before it until it gives up.
+// when packets were sent again for as long as an ACK timeout lasts and the peer has
+// replied to nothing. So a connection of RC has two of its timeouts behind it, and six before it until it gives up.
 func (w *Watch) TimedOut(now time.Duration, timeouts uint64, ackTimeout time.Duration) bool {
 	if timeouts == w.timeouts {
 		return false
 	}
 	w.timeouts = timeouts
-	if w.arrived != w.seen {
-		w.seen, w.since = w.arrived, now
+	if w.replies != w.seen {
+		w.seen, w.since = w.replies, now
 		return false
 	}
 	limit := ackTimeout

@@ -25,7 +25,7 @@ func TestTimedOut(t *testing.T) {
 		{at: 400, timeouts: 6, want: true},
 	} {
 		if step.arrives {
-			w.Arrived()
+			w.Replied()
 		}
 		if got := w.TimedOut(step.at*time.Millisecond, step.timeouts, ack); got != step.want {
 			t.Errorf("after %d ms and %d timeouts: silent %v, want %v", step.at, step.timeouts, got, step.want)

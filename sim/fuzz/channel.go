@@ -327,7 +327,7 @@ func (e *channelEnd) mayFail() bool {
 	if e.w.sc.outlives(e.channelSpec) && e.ch != nil && e.peer().ch != nil {
 		return e.hasty > 0
 	}
-	return e.hasty > 0 || e.w.sc.harshFaults() || e.w.sc.losesInStep()
+	return e.hasty > 0 || e.w.sc.harshFaults() || e.w.sc.losesInStep() || e.w.sc.tcpFails(e.channelSpec)
 }
 
 // losesInStep says whether every retry of a READ may lose the same packet (see lossInStep).

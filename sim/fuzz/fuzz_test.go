@@ -57,6 +57,10 @@ func TestSeedsThatFailed(t *testing.T) {
 
 		121012426723711: "a call is given up, and lost by a filter, before the channel is established",
 		121012426131208: "the peer doubts that its response has arrived, and nothing else is outstanding",
+		991021579:       "the peer's requests come by UDP, and what this side sends by TCP does not arrive",
+		991051915:       "the same, one way",
+		991044219:       "a command of TCP to a peer that has no channel yet",
+		991052309:       "TCP fails between ends of different patience",
 	} {
 		if f := Run(seed); f != nil {
 			t.Errorf("%s: %v", why, f)

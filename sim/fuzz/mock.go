@@ -80,7 +80,7 @@ func (e *channelEnd) obey() {
 
 // checkCommand checks that a command has succeeded, if it could.
 func (e *channelEnd) checkCommand(c braid.Carrier, began sim.Time, err error) {
-	sound := e.canMove() && !e.troubled(began) && !e.mourned() && !e.peer().left()
+	sound := e.canMove() && !e.troubled(began) && !e.mourned() && e.peer().ch != nil && !e.peer().left()
 	switch {
 	case err == nil && !e.canMove():
 		e.fail("a channel without TCP was commanded to %v", c)

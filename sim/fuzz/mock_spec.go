@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/braid-rdma/braid"
@@ -66,6 +67,12 @@ func (s *scenario) outlives(c *channelSpec) bool {
 		}
 	}
 	return true
+}
+
+// tcpFails says whether the TCP of a channel fails, which may be on it at that time. Where the scenario is not steady
+// its ends differ in their patience, and one may give up before the other has left TCP.
+func (s *scenario) tcpFails(c *channelSpec) bool {
+	return s.canMove(c) && slices.ContainsFunc(s.mock.faults, func(f streamFaultSpec) bool { return f.concerns(c.hosts) })
 }
 
 func (m *mockSpec) describe(b *strings.Builder) {
