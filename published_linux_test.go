@@ -55,6 +55,7 @@ func TestPublishedIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := receiveAll(t, b, 5)
+	before := b.Stats()
 	p := readOwn(t, b.context)
 	if p.PID != os.Getpid() || !p.Alive || p.Program != filepath.Base(os.Args[0]) || len(p.Channels) != 1 || p.Other != nil || p.Stats.Channels != 1 {
 		t.Fatalf("%+v", p)
@@ -69,6 +70,9 @@ func TestPublishedIsTrue(t *testing.T) {
 	want := b.Stats()
 	want.RTT, ch.Stats.RTT = 0, 0 // are samples
 	want.Retransmitted, ch.Stats.Retransmitted = 0, 0
+	if before.Acks <= ch.Stats.Acks && ch.Stats.Acks <= want.Acks {
+		want.Acks = ch.Stats.Acks // the last may go just now
+	}
 	if ch.Stats != want || want.Received != 11 || want.ReceivedBytes != 100500 || want.Unread != 6 || want.FetchedBytes != 100000 {
 		t.Errorf("published %+v\nwant %+v", ch.Stats, want)
 	}
