@@ -153,7 +153,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxUnproven == 0 {
 		c.MaxUnproven = 1024
 	}
-	if c.StrangerReplies == 0 {
+	if c.StrangerReplies <= 0 {
 		c.StrangerReplies = 30_000
 	}
 	return c

@@ -18,15 +18,16 @@ type Machine struct {
 	// Half-open connections: those whose peer has proven that it asked, those whose
 	// peer exists, and the others.
 	proven, probed, unproven pool
-	cookies                  cookieJar
-	tickets                  cookieJar
-	held                     map[netip.Addr]mad.TransactionID // tickets of peers, for us
-	known                    knownAddrs                       // that answered a probe
-	strangers                strangers
-	timers                   deadlines
-	outbox                   fifo[datagram]
-	events                   fifo[Event]
-	counters                 Counters
+
+	cookies   cookieJar
+	tickets   cookieJar
+	held      map[netip.Addr]mad.TransactionID // tickets of peers, for us
+	known     knownAddrs                       // that answered a probe
+	strangers strangers
+	timers    deadlines
+	outbox    fifo[datagram]
+	events    fifo[Event]
+	counters  Counters
 }
 
 // listener takes the requests for a service. The backlog is that of proven

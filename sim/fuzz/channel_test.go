@@ -62,18 +62,25 @@ func TestWorldsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestChannels runs scenarios that all have channels.
-func TestChannels(t *testing.T) {
-	first, count := uint64(1), uint64(60)
-	if testing.Short() {
+// seedsFrom are the seeds of worlds that all have something: the first ones, one that was named, or as many from there on as
+// were asked for.
+func seedsFrom(named uint64) (first, count uint64) {
+	first, count = 1, 60
+	switch {
+	case named > 0:
+		first, count = named, 1
+	case testing.Short():
 		count = 15
-	}
-	if *channelSeedFlag > 0 {
-		first, count = *channelSeedFlag, 1
 	}
 	if *seedsFlag > 0 {
 		count = uint64(*seedsFlag)
 	}
+	return first, count
+}
+
+// TestChannels runs scenarios that all have channels.
+func TestChannels(t *testing.T) {
+	first, count := seedsFrom(*channelSeedFlag)
 	start := time.Now()
 	for seed := first; seed < first+count; seed++ {
 		if _, f := runChannels(t, seed, nil); f != nil {

@@ -13,16 +13,7 @@ var mockSeedFlag = flag.Uint64("fuzz.mockseed", 0, "the first seed of worlds wit
 
 // TestMock runs scenarios that all have channels which may move to TCP.
 func TestMock(t *testing.T) {
-	first, count := uint64(1), uint64(60)
-	if testing.Short() {
-		count = 15
-	}
-	if *mockSeedFlag > 0 {
-		first, count = *mockSeedFlag, 1
-	}
-	if *seedsFlag > 0 {
-		count = uint64(*seedsFlag)
-	}
+	first, count := seedsFrom(*mockSeedFlag)
 	start := time.Now()
 	var moved [8]int
 	for seed := first; seed < first+count; seed++ {
