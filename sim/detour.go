@@ -53,6 +53,7 @@ func (h *host) Divert(qp transport.QP, way verbs.Way) error {
 		way = layer(way)
 	}
 	c.detour.way = way
+	c.detour.silence.Begin()
 	return nil
 }
 

@@ -34,6 +34,7 @@ func (e *engine) Divert(qp transport.QP, way verbs.Way) error {
 	p, err := e.portAt(qp)
 	if err == nil {
 		p.way = way
+		p.silence.Begin()
 	}
 	return err
 }

@@ -13,7 +13,8 @@ import (
 // what came twice it drops. All methods are locked.
 type Detour interface {
 	// Divert gives what the queue pair sends to way, from now on; with nil it goes by
-	// the network again. What arrives is taken from both at any time.
+	// the network again. What arrives is taken from both at any time. Silence (see
+	// NetworkWatcher) is counted anew: what way can do shows when something is sent again.
 	Divert(qp transport.QP, way Way) error
 	// Inject takes packets that way has brought. Those that are damaged, or for another
 	// queue pair than this one, are dropped and counted. The bytes are the caller's.

@@ -57,7 +57,6 @@ type Machine struct {
 
 	mode       Carrier // what was commanded
 	onTCP      bool
-	movedAt    time.Duration // to TCP
 	doubtAt    time.Duration // when silence means that a peer which was told to send by TCP cannot; Never: it left TCP, and was not told again
 	peerOnTCP  bool
 	peerAt     time.Duration // when it said so
@@ -192,14 +191,12 @@ func (m *Machine) reply(err error) {
 // Silent is what to do when nothing comes from the peer though it was asked.
 func (m *Machine) Silent(now time.Duration) {
 	switch {
-	case m.onTCP && m.fresh(now, m.movedAt):
-		// What is outstanding is sent again after an ACK timeout, which is an eighth of the
-		// patience, and may be silent for another.
 	case m.onTCP && (m.peerOnTCP || now >= m.doubtAt):
 		// Both send by TCP, or the peer was told twice to do so, and nothing comes: UDP may be better.
 		m.closeLink(now, ByBrokenTCP, errSilentTCP)
 	case m.onTCP:
-		m.tellOnTCP() // what the peer sends by UDP does not arrive
+		m.do(Action{Kind: Divert, Link: m.link}) // silence is counted anew
+		m.tellOnTCP()                            // what the peer sends by UDP does not arrive
 		// A peer that has returned to UDP, and was idle since, does not know that UDP fails again.
 		m.doubtAt = min(m.doubtAt, now+m.patience/4)
 	case m.mode == UDP && m.link == nil:
@@ -211,20 +208,18 @@ func (m *Machine) Silent(now time.Duration) {
 	case m.link != nil:
 		m.moveToTCP(now, BySilence)
 	default:
-		if m.opening == 0 {
-			m.leave()
-		}
+		m.leave() // each time: the peer does not believe the first where its connection is new
 		m.open(true)
 	}
 }
 
 // fresh says whether something is so new that silence does not speak against it.
-func (m *Machine) fresh(now, since time.Duration) bool { return now-since < m.patience*3/8 }
+func (m *Machine) fresh(now, since time.Duration) bool { return now-since < m.patience/4 }
 
 // moveToTCP sends by TCP from now on, and has the peer do so too.
 func (m *Machine) moveToTCP(now time.Duration, why Reason) {
 	m.do(Action{Kind: Divert, Link: m.link})
-	m.movedAt, m.doubtAt = now, now+m.patience*5/8
+	m.doubtAt = now + m.patience*5/8
 	if why != OnCommand && !m.peerPinned {
 		m.probing.failed(now, m.patience)
 	}

@@ -35,6 +35,7 @@ type side struct {
 	m         *Machine
 	way       *connEnd // nil: UDP
 	heardAt   time.Duration
+	divertAt  time.Duration
 	attempt   *attempt
 	commands  int // that have no reply
 	moves     int
@@ -121,15 +122,16 @@ func (s *side) send() {
 	w.after(w.patience/20, s.send)
 }
 
-// look is what the engine does with the timeouts of a queue pair: it tells of silence, as often as an ACK timeout passes.
+// look is what the engine does with the timeouts of a queue pair: it tells of silence, as often as an ACK timeout passes
+// by the same way.
 func (s *side) look() {
 	w := s.w
-	if silent := w.now - s.heardAt; silent >= w.patience/8 {
+	if silent := w.now - max(s.heardAt, s.divertAt); silent >= w.patience/8 {
 		w.log("%v side %d hears nothing for %v", w.now, s.number, silent)
 		s.m.Silent(w.now)
-		if w.now-max(s.heardAt, w.reached) > w.patience {
-			w.fail("side %d has heard nothing for %v, its patience, though %s", s.number, w.patience, w)
-		}
+	}
+	if w.now-max(s.heardAt, w.reached) > w.patience {
+		w.fail("side %d has heard nothing for %v, its patience, though %s", s.number, w.patience, w)
 	}
 	w.after(w.patience/8, s.look)
 }
@@ -193,7 +195,7 @@ func (s *side) perform(a *Action) {
 	case Refuse, Close:
 		s.close(end)
 	case Divert:
-		s.way = end
+		s.way, s.divertAt = end, w.now
 	case Tell:
 		s.tell(end, a.Frame())
 	case Probe:

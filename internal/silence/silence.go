@@ -16,7 +16,8 @@ type Watch struct {
 // defaultLimit is how long a peer may be silent to which requests wait without an ACK timeout.
 const defaultLimit = time.Second
 
-// Begin makes the next timeout the first of a series.
+// Begin makes the next timeout the first of a series: packets go by another way now, and that they are not
+// replied to shows only at the timeout after the next, which an idle connection has long after an ACK timeout.
 func (w *Watch) Begin() { w.seen = w.replies - 1 }
 
 // Replied notes a packet of the peer that is no request: a request shows that the peer reaches this side, not

@@ -14,6 +14,7 @@ func TestTimedOut(t *testing.T) {
 		at       time.Duration
 		timeouts uint64
 		arrives  bool
+		begins   bool
 		want     bool
 	}{
 		{at: 80, timeouts: 1},              // the first
@@ -23,7 +24,12 @@ func TestTimedOut(t *testing.T) {
 		{at: 240, timeouts: 4, want: true},
 		{at: 320, timeouts: 5, arrives: true}, // the first again
 		{at: 400, timeouts: 6, want: true},
+		{at: 900, timeouts: 7, begins: true}, // the first by another way, long after an ACK timeout
+		{at: 1400, timeouts: 8, want: true},
 	} {
+		if step.begins {
+			w.Begin()
+		}
 		if step.arrives {
 			w.Replied()
 		}

@@ -61,6 +61,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		991051915:       "the same, one way",
 		991044219:       "a command of TCP to a peer that has no channel yet",
 		991052309:       "TCP fails between ends of different patience",
+		248892922001278: "an idle channel moves to TCP, and asks by it at its next question only",
 	} {
 		if f := Run(seed); f != nil {
 			t.Errorf("%s: %v", why, f)

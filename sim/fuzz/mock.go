@@ -68,19 +68,20 @@ func (e *channelEnd) obey() {
 			continue
 		}
 		e.node.sleepUntil(command.at)
-		began := e.w.net.Now()
+		began, known := e.w.net.Now(), e.peer().ch != nil
 		err := e.ch.SetCarrier(context.Background(), command.carrier)
 		e.note(aMove, int(command.carrier), err)
-		e.checkCommand(command.carrier, began, err)
+		e.checkCommand(command.carrier, began, known, err)
 		if err == nil {
 			e.wanted = command.carrier
 		}
 	}
 }
 
-// checkCommand checks that a command has succeeded, if it could.
-func (e *channelEnd) checkCommand(c braid.Carrier, began sim.Time, err error) {
-	sound := e.canMove() && !e.troubled(began) && !e.mourned() && e.peer().ch != nil && !e.peer().left()
+// checkCommand checks that a command has succeeded, if it could: a peer that did not know the channel
+// when it began may have learnt of it too late.
+func (e *channelEnd) checkCommand(c braid.Carrier, began sim.Time, known bool, err error) {
+	sound := e.canMove() && !e.troubled(began) && !e.mourned() && known && !e.peer().left()
 	switch {
 	case err == nil && !e.canMove():
 		e.fail("a channel without TCP was commanded to %v", c)

@@ -21,8 +21,8 @@ type mockSpec struct {
 }
 
 // epochs is for how many times the patience of a queue pair the carriers of a steady scenario stay as
-// they are. A side whose carrier fails knows of it after three eighths of its patience, and after five if it had
-// just moved there; an attempt at TCP that hangs takes a third. That leaves time within one patience, which
+// they are. A side whose carrier fails knows of it after two eighths of its patience, and if it had just moved there
+// two eighths after that; an attempt at TCP that hangs takes a third. That leaves time within one patience, which
 // is what must suffice. The second is for the peer, which may have to do the same, and the third lets what was
 // outstanding be sent again, so that a queue pair is as patient at the next change as at the first.
 const epochs = 3

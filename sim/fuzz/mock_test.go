@@ -35,6 +35,19 @@ func TestMock(t *testing.T) {
 	}
 }
 
+// TestMockSeedsThatFailed runs seeds that found what was wrong, one of each kind.
+func TestMockSeedsThatFailed(t *testing.T) {
+	for seed, why := range map[uint64]string{
+		810002188: "a command of TCP begins before the peer has the channel",
+		920008153: "a command of TCP draws a peer to it that has returned to UDP, and TCP is stalled",
+		940001168: "TCP that is commanded stalls when it is new, and the peer is idle",
+	} {
+		if _, f := runDrawn(t, seed, 1, nil); f != nil {
+			t.Errorf("%s: %v", why, f)
+		}
+	}
+}
+
 // TestMockIsReplayed shows that a seed lets channels move in the same way each time.
 func TestMockIsReplayed(t *testing.T) {
 	for seed := uint64(1); seed <= 15; seed++ {
