@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braid-rdma/braid/cm/mad"
+	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
 )
@@ -101,15 +102,19 @@ func sourceAddr(from netip.Addr) []byte {
 func (s *spoofer) flood(ctx context.Context, server *Manager) {
 	const rate, burst, tick = 100_000, 500, time.Millisecond
 	lost := 0
+	served := func() int {
+		stats, _ := udp.StatsOf(server.Device())
+		return int(server.Counters().Received + stats.FloodDropped + stats.SocketOverflow)
+	}
 	for begin := time.Now(); ctx.Err() == nil; {
 		due := int(time.Since(begin).Seconds()*rate) - s.sent
 		for range min(due, burst) {
 			s.send()
 		}
 		time.Sleep(tick)
-		for waited := 0; s.sent-lost-int(server.Counters().Received) > 1000 && ctx.Err() == nil; waited++ {
+		for waited := 0; s.sent-lost-served() > 1000 && ctx.Err() == nil; waited++ {
 			if time.Sleep(tick); waited == 100 {
-				lost = s.sent - int(server.Counters().Received)
+				lost = s.sent - served()
 			}
 		}
 	}

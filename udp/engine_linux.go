@@ -48,6 +48,7 @@ type engine struct {
 	last       *port                // the queue pair of the last packet that arrived
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
+	gate       gate
 	rounds     uint64 // counts turns of the loop
 	active     int    // queue pairs that received in the last epoch
 	counting   int    // queue pairs that received in this one
@@ -110,16 +111,22 @@ func (e *engine) rouse() {
 	if e.sleepers == [len(e.sleepers)]transport.Time{} {
 		return
 	}
-	next := e.timers.next()
-	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
-		next = min(next, e.Now()+retryTime)
-	}
+	next := e.nextWork()
 	for i := range e.sleepers {
 		if next < e.sleepers[i] {
 			e.sleepers[i] = 0 // once is enough
 			e.wakeSleeper(i)
 		}
 	}
+}
+
+// nextWork is when there is something to do, whatever arrives.
+func (e *engine) nextWork() transport.Time {
+	next := min(e.timers.next(), e.gate.due())
+	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
+		next = min(next, e.Now()+retryTime)
+	}
+	return next
 }
 
 // wakeSleeper ends the sleep of a thread. The end of a context or a late Wake

@@ -37,6 +37,9 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 		e.drive(now)
 	}
 	worked, delivered := e.receive(now, forApp)
+	if now-e.gate.looked >= gateTime {
+		e.lookAtGate(now)
+	}
 	// Counted, so that a deadline which stays due cannot hold the lock for ever.
 	for due := len(e.timers); due > 0 && e.timers.next() <= now; due-- {
 		p := e.timers[0]
@@ -151,10 +154,7 @@ func (e *engine) sleep(who int, until verbs.Readiness) {
 		return
 	}
 	e.mu.Lock()
-	next := e.timers.next()
-	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
-		next = min(next, e.Now()+retryTime)
-	}
+	next := e.nextWork()
 	e.sleepers[who] = next
 	set.arm(e.receivers...)
 	e.mu.Unlock()

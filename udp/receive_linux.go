@@ -67,7 +67,7 @@ func (e *engine) receiveAt(a *address, now transport.Time, forApp bool) (worked,
 // handleRun handles a datagram, or a run of datagrams that the kernel joined.
 func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
 	if m.overflow != a.overflowSeen {
-		e.stats.SocketOverflow += uint64(m.overflow - a.overflowSeen)
+		e.noteDropped(uint64(m.overflow - a.overflowSeen))
 		a.overflowSeen = m.overflow
 	}
 	e.packet.Marked = m.ecn == ecnMarked
@@ -76,6 +76,16 @@ func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
 		n := min(m.segment, len(data))
 		e.handlePacket(now, a, data[:n], &m, index)
 		data = data[n:]
+	}
+}
+
+// noteDropped counts packets that the kernel has dropped. It has one counter for all: while the gate is
+// narrow it is taken for the reason.
+func (e *engine) noteDropped(n uint64) {
+	if e.gate.shift > 0 {
+		e.stats.FloodDropped += n
+	} else {
+		e.stats.SocketOverflow += n
 	}
 }
 
@@ -89,6 +99,9 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 	payload, ok := e.parse(b)
 	if !ok {
 		return
+	}
+	if e.packet.DestQP == wire.ManagementQPN {
+		e.gate.passed++
 	}
 	p := e.portOf(a, m)
 	if p == nil || !e.whole(a, b, m, index) || e.faults.active && e.faults.dropsArrival(e, &e.packet) {

@@ -35,10 +35,11 @@ const statedRetries = 15
 
 // eagerRequests is how often a request is sent, four times as fast as other
 // messages, before the time between two grows: a peer that is flooded does not
-// reply to each, and of so many within a second it replies to one. Where more than
-// eagerConns wait at once they are what the peers are flooded with.
+// reply to each, and its device may not even let each pass; of the 40 within a second it
+// takes two, one without a cookie and one with it. Where more than eagerConns wait at
+// once they are what the peers are flooded with.
 const (
-	eagerRequests = 32
+	eagerRequests = 64
 	eagerConns    = 16
 )
 

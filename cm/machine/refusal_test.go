@@ -129,7 +129,7 @@ func TestSilentPeer(t *testing.T) {
 			t.Fatalf("gave up without a word after %d requests", n)
 		}
 		if describe(b) == "REJ 4" {
-			if n < 50 || n > 75 {
+			if n < 80 || n > 110 {
 				t.Errorf("asked %d times in 15 s", n)
 			}
 			break
@@ -279,7 +279,7 @@ func TestLimits(t *testing.T) {
 	p.must(p.b.m.Reject(p.now, ids[0], mad.REJ{Reason: mad.ReasonNoResources}))
 	p.a.take(p.b.sent("room for one", "REJ 3"))
 	p.a.happened("refused", Rejected)
-	p.advance(110 * Millisecond)
+	p.advance(27 * Millisecond)
 	p.b.take(p.a.sent("the others ask again", "REQ", "REQ", "REQ", "REQ"))
 	p.b.happened("the fifth is taken", Requested)
 	if got := p.b.m.Counters().Overloaded; got != 1 {

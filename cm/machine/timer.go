@@ -85,7 +85,7 @@ func (m *Machine) repeat(now Time, c *conn) {
 }
 
 func (m *Machine) scheduleRepeat(now Time, c *conn) {
-	if c.state == reqSent && !c.responded && c.sent <= eagerRequests && m.asking <= eagerConns {
+	if c.state == reqSent && c.sent <= eagerRequests && m.asking <= eagerConns {
 		c.wait = m.cfg.FirstRetry / 4
 	}
 	c.repeatAt = now + c.wait - Time(m.cfg.Rand.Int64N(int64(c.wait)/5+1))
