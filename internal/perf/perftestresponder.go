@@ -57,7 +57,8 @@ func (r *perftestResponder) keysFor(client perftest.Keys) (perftest.Keys, error)
 	}
 	qp, err := r.pd.CreateQP(verbs.QPOptions{
 		Type: verbs.RC, SendCQ: r.cq, SendDepth: 1, RecvDepth: perftestDepth, MaxRecvSGE: 1,
-		Conn: verbs.ConnOptions{MTU: r.mtu},
+		// Clients that only send allow no remote WRITE, the question of a keepalive.
+		Conn: verbs.ConnOptions{MTU: r.mtu, Keepalive: -1},
 	})
 	if err != nil {
 		return perftest.Keys{}, err

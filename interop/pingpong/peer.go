@@ -89,7 +89,9 @@ func (p *Peer) create(d *verbs.Device) (err error) {
 		return err
 	}
 	options := verbs.QPOptions{
-		Type: verbs.RC, SendCQ: p.cq, RecvDepth: c.Depth, SignalAll: true, Conn: verbs.ConnOptions{MTU: c.MTU, AckTimeout: c.AckTimeout},
+		Type: verbs.RC, SendCQ: p.cq, RecvDepth: c.Depth, SignalAll: true,
+		// The programs allow no remote WRITE, and would end the connection at the question of a keepalive.
+		Conn: verbs.ConnOptions{MTU: c.MTU, AckTimeout: c.AckTimeout, Keepalive: -1},
 	}
 	switch c.Program {
 	case UD:

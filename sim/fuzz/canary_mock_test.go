@@ -98,6 +98,7 @@ func onMove(f func(*channelEnd)) sabotage {
 
 // TestMockCanaries shows that bugs of Mock are found, and that scenarios with Mock become small ones.
 func TestMockCanaries(t *testing.T) {
+	onlyWithoutDetector(t)
 	for _, c := range mockCanaries {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= 100; seed++ {

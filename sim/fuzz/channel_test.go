@@ -69,13 +69,21 @@ func seedsFrom(named uint64) (first, count uint64) {
 	switch {
 	case named > 0:
 		first, count = named, 1
-	case testing.Short():
+	case testing.Short() || raceEnabled:
 		count = 15
 	}
 	if *seedsFlag > 0 {
 		count = uint64(*seedsFlag)
 	}
 	return first, count
+}
+
+// onlyWithoutDetector skips long tests that show what the worlds are good for; the detector has seen others of the same code.
+func onlyWithoutDetector(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("the plain tests run these worlds; other worlds run under the race detector")
+	}
 }
 
 // TestChannels runs scenarios that all have channels.
@@ -142,6 +150,7 @@ func TestChannelsAreDrawn(t *testing.T) {
 
 // TestChannelsAreReplayed shows that a seed lets programs see the same, at the same time, each time.
 func TestChannelsAreReplayed(t *testing.T) {
+	onlyWithoutDetector(t)
 	seen := map[uint64]bool{}
 	for seed := uint64(1); seed <= 20; seed++ {
 		first, f := runChannels(t, seed, nil)

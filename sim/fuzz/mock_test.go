@@ -50,6 +50,7 @@ func TestMockSeedsThatFailed(t *testing.T) {
 
 // TestMockIsReplayed shows that a seed lets channels move in the same way each time.
 func TestMockIsReplayed(t *testing.T) {
+	onlyWithoutDetector(t)
 	for seed := uint64(1); seed <= 15; seed++ {
 		first, f := runDrawn(t, seed, 1, nil)
 		if f != nil {
