@@ -34,7 +34,7 @@ type Config struct {
 	Calls int
 	// Fragment is the unit in which large messages are read, default 64 KiB (§V-C); Fragments is
 	// how many a context has outstanding, default 64, and FragmentsBeside how many while small
-	// messages come as well, which would wait behind them, default 2. One READ is for one of them then, and
+	// messages come as well, which would wait behind them, default 1. One READ is for one of them then, and
 	// for up to four where nothing small comes. One-sided operations are cut into fragments too.
 	Fragment, Fragments, FragmentsBeside int
 	// Memory is how much the large messages of all channels may take that have not reached
@@ -104,7 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Calls = cmp.Or(c.Calls, 128)
 	c.Fragment = cmp.Or(c.Fragment, 64<<10)
 	c.Fragments = cmp.Or(c.Fragments, 64)
-	c.FragmentsBeside = min(cmp.Or(c.FragmentsBeside, 2), c.Fragments)
+	c.FragmentsBeside = min(cmp.Or(c.FragmentsBeside, 1), c.Fragments)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	c.Keepalive = cmp.Or(c.Keepalive, verbs.DefaultKeepalive)
 	c.Patience = cmp.Or(c.Patience, (retries+1)*verbs.AckTimeoutOf(17)) // also of single-path queue pairs, whose own is an eighth
