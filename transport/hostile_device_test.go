@@ -309,7 +309,7 @@ func (d *device) handle(l *letter) {
 		return
 	}
 	before := ackStateOf(l.to.qp)
-	d.guarded.lookups = 0
+	d.guarded.lookups = -acceptedAhead(l.to.qp) // each of them may have its turn now
 	l.to.handle(l)
 	if after := ackStateOf(l.to.qp); l.stale && l.to.qp.State() == RTS && after != before {
 		d.w.fail("an old acknowledgement changed %+v to %+v", before, after)
@@ -319,10 +319,10 @@ func (d *device) handle(l *letter) {
 
 // Bounds of what a hostile peer may have of a device.
 const (
-	mostWrongKeys   = 64                // before its connection ends
+	mostWrongKeys   = maxWrongKeys + 1  // the last ends its connection
 	maxHeldState    = 7000              // entries of all queues of its queue pair
 	maxHeldReceives = sharedSlots/2 + 1 // of the shared queue: half, and the one that its next message needs
-	maxLookups      = 4                 // in the memory table, for one packet
+	maxLookups      = 4                 // in the memory table, for one packet beside those that waited for it
 )
 
 // checkHostile checks that the liar has no more of the device than its share.

@@ -28,6 +28,8 @@ type liar struct {
 	read   *letter    // its last READ
 	log    []*letter
 	told   int
+
+	backwards int // requests that it has sent from the far end of the window on
 }
 
 // lie is a kind of packet that a liar sends.
@@ -289,6 +291,13 @@ var lies = []*lie{
 		x.headers.MP.Offset = uint32(oneOf(l.rng, 0, 1, 2, 0xffffff))
 		x.headers.RETH = wire.RETH{VA: open.Base + open.Length - 8, RKey: open.RKey, Length: oneOf[uint32](l.rng, 0, 1, 9, 1<<31, 0xffffffff)}
 		return x.with(oneOf(l.rng, 0, 1, hostileMTU-1, hostileMTU))
+	}},
+	{"asks backwards", false, true, func(l *liar) *letter {
+		open := l.w.device.open
+		x := l.packet(wire.ReadRequest, l.psn.Add(l.slots-1-l.backwards%(l.slots-1)))
+		x.headers.RETH = wire.RETH{VA: open.Base, RKey: open.RKey, Length: 1}
+		l.backwards++
+		return x
 	}},
 	{"probes without end", false, true, func(l *liar) *letter {
 		x := l.packet(wire.MPProbe, l.psn)

@@ -26,7 +26,7 @@ func heldState(qp QP) int {
 	case *MP:
 		n := heldByBase(&q.base) + len(q.ack.acks.items) + len(q.ack.probes.items) + len(q.recv.owed.waiting.items)
 		for id := range numStreams {
-			n += len(q.recv.in[id].tails.items) + len(q.out[id].messages.items)
+			n += len(q.recv.in[id].tails.records) + len(q.out[id].messages.items)
 		}
 		return n
 	}
@@ -35,6 +35,16 @@ func heldState(qp QP) int {
 
 func heldByBase(b *base) int {
 	return len(b.done.items) + len(b.events.items) + len(b.sq.wqes.items) + len(b.rq.own.wqes.items)
+}
+
+// acceptedAhead counts the packets of the peer that wait for the head of their stream.
+func acceptedAhead(qp QP) (n int) {
+	if q, ok := unwrapped(qp).(*MP); ok {
+		for id := range q.recv.in {
+			n += int(q.recv.in[id].ahead)
+		}
+	}
+	return n
 }
 
 // heldReceives counts the receives of a shared queue that a queue pair has

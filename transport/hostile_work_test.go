@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/braid-rdma/braid/wire"
 )
 
 // TestHostileWork shows that the work for a packet does not grow with what a liar
@@ -74,4 +77,40 @@ func (w *hostileWorld) timeBlock(packets int) (took time.Duration) {
 	took = time.Since(start)
 	d.hostile.finish()
 	return took
+}
+
+// TestMPWorkForPacketsInAnyOrder fills the bitmap behind a head that is withheld, with READ requests, which need no
+// receive: in order and from the far end backwards. Either way the work for a packet is the same.
+func TestMPWorkForPacketsInAnyOrder(t *testing.T) {
+	const (
+		tries     = 5
+		tolerated = 10 // times: records that are kept in order by moving them give more than a hundred
+	)
+	fill := func(backwards bool) time.Duration {
+		q := newMPTest(t, func(o *MPOptions) { o.Slots, o.BatchAcks = MaxTrackingSlots, true })
+		packets := make([]Packet, MaxTrackingSlots-1)
+		for i := range packets {
+			packets[i] = q.peerRequest(wire.ReadRequest, i+1, 0, 0, 64).Packet
+		}
+		if backwards {
+			slices.Reverse(packets)
+		}
+		start := time.Now()
+		for i := range packets {
+			q.mp.HandlePacket(q.now, &packets[i])
+		}
+		took := time.Since(start)
+		if got := q.mp.Counters().OOOAccepted; got != MaxTrackingSlots-1 {
+			t.Fatalf("%d packets were accepted, %d sent", got, MaxTrackingSlots-1)
+		}
+		return took
+	}
+	forwards, backwards := time.Hour, time.Hour
+	for range tries {
+		forwards, backwards = min(forwards, fill(false)), min(backwards, fill(true))
+	}
+	if backwards > tolerated*forwards {
+		t.Errorf("%d packets took %v in order and %v backwards", MaxTrackingSlots-1, forwards, backwards)
+	}
+	t.Logf("in order %v, backwards %v", forwards, backwards)
 }

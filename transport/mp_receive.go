@@ -35,21 +35,8 @@ type awaitedRequests interface {
 type inStream struct {
 	nxt   seq // rcv_nxt: the head of the bitmap
 	slots bitmap
-	tails fifo[tailRecord] // what to do when the head reaches a tail with completion, in order
-	ahead uint16           // packets accepted ahead of the head
-}
-
-// tailRecord is the last packet of a message that needs an action.
-type tailRecord struct {
-	at        seq
-	opcode    wire.Opcode // base
-	solicited bool
-	msn       uint32
-	bytes     uint32
-	imm       uint32
-	rkey      wire.RKey // SEND with invalidate; READ and atomics
-	va        uint64
-	a, b      uint64 // atomics: operands; response: a is the result
+	ahead uint16 // packets accepted ahead of the head
+	tails tails  // what to do when the head reaches a tail with completion
 }
 
 // arrival is what becomes of a data packet. The zero value drops it.
@@ -162,7 +149,7 @@ func (r *mpReceiver) acceptAhead(in *inStream, s seq, p *Packet, needsAction boo
 	switch {
 	case needsAction:
 		in.slots.set(s, tailCompletion)
-		in.insertTail(tailOf(s, p, r.mtu))
+		in.tails.add(tailOf(s, p, r.mtu), in.slots.mask)
 	case p.Opcode.Base().Ends():
 		in.slots.set(s, tail)
 	default:
@@ -186,21 +173,11 @@ func (r *mpReceiver) advance(id streamID) delivery {
 			in.nxt++
 			continue
 		}
-		if d := r.deliver(in, in.tails.pop()); d.what != deliveredNothing {
+		if d := r.deliver(in, in.tails.take(in.nxt, in.slots.mask)); d.what != deliveredNothing {
 			return d
 		}
 	}
 	return delivery{}
-}
-
-// insertTail keeps the records in the order of the stream; most come in order.
-func (in *inStream) insertTail(t tailRecord) {
-	in.tails.push()
-	i := in.tails.len() - 1
-	for ; i > 0 && in.tails.at(i-1).at > t.at; i-- {
-		*in.tails.at(i) = *in.tails.at(i - 1)
-	}
-	*in.tails.at(i) = t
 }
 
 // tailOf keeps what the action at the head will need.
