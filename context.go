@@ -59,7 +59,7 @@ type Context struct {
 	filter      *filtering
 	news        bool // somebody's wait has ended
 	notify      chan struct{}
-	eventFD     *eventFD
+	eventFD     atomic.Pointer[eventFD]
 	publication publication
 	polled      [64]verbs.Completion
 }
@@ -165,8 +165,8 @@ func (c *Context) Close() error {
 		c.engine.Wake()
 		c.timer.Stop()
 		c.background.Wait()
-		if c.eventFD != nil {
-			c.eventFD.close()
+		if e := c.eventFD.Load(); e != nil {
+			e.close()
 		}
 		c.exclusive(func() { c.qps.shrink(0) })
 		c.endPublishing()

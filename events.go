@@ -41,8 +41,8 @@ func (c *Context) tellNews() {
 		default:
 		}
 	}
-	if c.eventFD != nil {
-		c.eventFD.tell()
+	if e := c.eventFD.Load(); e != nil {
+		e.tell()
 	}
 }
 

@@ -40,6 +40,49 @@ func TestEventFD(t *testing.T) {
 	}
 }
 
+// The descriptor is closed with the context, and its number is then another file's, which nothing of the context may
+// touch.
+func TestEventFDAfterClose(t *testing.T) {
+	_, b := pair(t, Config{})
+	c := b.Context()
+	fd, err := c.EventFD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := c.EventFD(); !errors.Is(err, ErrClosed) {
+		t.Errorf("a descriptor of a closed context: %v", err)
+	}
+	foreign, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(foreign)
+	if foreign != fd {
+		same, err := unix.FcntlInt(uintptr(foreign), unix.F_DUPFD_CLOEXEC, fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(same)
+		if same != fd {
+			t.Skipf("descriptor %d is in use already", fd)
+		}
+	}
+	_ = b.Flush(soon(t)) // the end of a flush is an event
+	set := []unix.PollFd{{Fd: int32(foreign), Events: unix.POLLIN}}
+	if n, err := unix.Poll(set, 0); n != 0 || err != nil {
+		t.Errorf("a foreign file was written to: %d, %v", n, err)
+	}
+	count := [8]byte{1}
+	if _, err := unix.Write(foreign, count[:]); err != nil {
+		t.Fatal(err)
+	}
+	c.ClearEvent()
+	if n, err := unix.Poll(set, 0); n != 1 || err != nil {
+		t.Errorf("a foreign file was read from: %d, %v", n, err)
+	}
+}
+
 func TestNotify(t *testing.T) {
 	a, b := pair(t, Config{})
 	notify := b.Context().Notify()
