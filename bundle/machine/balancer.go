@@ -5,10 +5,11 @@ import "math/rand/v2"
 // Balancer chooses the lane of each sub-request (Virtuoso §3.5: the load balancer is
 // decoupled from the rest). It belongs to one connection.
 type Balancer interface {
-	// Pick returns the lane of a sub-request of about size bytes, or -1 to wait until
-	// something has completed. Only lanes that are Open can be picked; a balancer
-	// that waits while nothing is outstanding waits for ever.
-	Pick(lanes []LaneView, size int) int
+	// Pick returns the lane of the next sub-request, which is posted there with the
+	// lane's Next bytes, or -1 to wait until something has completed. Only lanes that
+	// are Open can be picked; a balancer that waits while nothing is outstanding waits
+	// for ever.
+	Pick(lanes []LaneView) int
 	// Done tells that a sub-request has completed on a lane, and how long it took.
 	Done(lane, size int, now, took Time)
 }
@@ -17,8 +18,9 @@ type Balancer interface {
 type LaneView struct {
 	Up          bool
 	Outstanding int // sub-requests
-	Free        int // sub-requests that it may still take
+	Free        int // sub-requests that it may take now
 	Bytes       int // outstanding
+	Next        int // bytes of the sub-request, if the lane is picked
 }
 
 // Open says whether the lane takes a sub-request now.
@@ -37,7 +39,7 @@ type roundRobin struct {
 	next int
 }
 
-func (b *roundRobin) Pick(lanes []LaneView, _ int) int {
+func (b *roundRobin) Pick(lanes []LaneView) int {
 	for k := range lanes {
 		i := (b.next + k) % len(lanes)
 		if !lanes[i].Up {
@@ -60,7 +62,7 @@ type random struct {
 	rand *rand.Rand
 }
 
-func (b *random) Pick(lanes []LaneView, _ int) int {
+func (b *random) Pick(lanes []LaneView) int {
 	chosen, seen := -1, 0
 	for i := range lanes {
 		if lanes[i].Open() {
@@ -77,7 +79,7 @@ func LeastOutstanding() Balancer { return leastOutstanding{} }
 
 type leastOutstanding struct{ noFeedback }
 
-func (leastOutstanding) Pick(lanes []LaneView, _ int) int {
+func (leastOutstanding) Pick(lanes []LaneView) int {
 	best := -1
 	for i := range lanes {
 		if lanes[i].Open() && (best < 0 || lanes[i].Bytes < lanes[best].Bytes) {
@@ -98,7 +100,7 @@ type dynamicChunks struct {
 	next  int
 }
 
-func (b *dynamicChunks) Pick(lanes []LaneView, _ int) int {
+func (b *dynamicChunks) Pick(lanes []LaneView) int {
 	best := -1
 	for k := range lanes {
 		i := (b.next + k) % len(lanes)

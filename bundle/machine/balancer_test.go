@@ -17,12 +17,12 @@ func TestRoundRobinWaitsForItsTurn(t *testing.T) {
 	b, v := RoundRobin(), views(3)
 	v[1].Up = false
 	for _, want := range []int{0, 2, 0, 2} {
-		if got := b.Pick(v, 1); got != want {
+		if got := b.Pick(v); got != want {
 			t.Fatalf("got lane %d, want %d", got, want)
 		}
 	}
 	v[0].Free = 0
-	if got := b.Pick(v, 1); got != -1 {
+	if got := b.Pick(v); got != -1 {
 		t.Errorf("got lane %d while it is the turn of a full one", got)
 	}
 }
@@ -30,13 +30,13 @@ func TestRoundRobinWaitsForItsTurn(t *testing.T) {
 func TestDynamicChunksFollowCompletions(t *testing.T) {
 	b, v := DynamicChunks(1), views(3)
 	for range 3 {
-		v[b.Pick(v, 1)].Outstanding++
+		v[b.Pick(v)].Outstanding++
 	}
-	if got := b.Pick(v, 1); got != -1 {
+	if got := b.Pick(v); got != -1 {
 		t.Fatalf("got lane %d while all are busy", got)
 	}
 	v[2].Outstanding = 0
-	if got := b.Pick(v, 1); got != 2 {
+	if got := b.Pick(v); got != 2 {
 		t.Errorf("got lane %d, want 2, whose chunk is complete", got)
 	}
 }
@@ -44,35 +44,14 @@ func TestDynamicChunksFollowCompletions(t *testing.T) {
 func TestLeastOutstandingAndRandom(t *testing.T) {
 	v := views(3)
 	v[0].Bytes, v[1].Bytes, v[2].Bytes = 9, 3, 5
-	if got := LeastOutstanding().Pick(v, 1); got != 1 {
+	if got := LeastOutstanding().Pick(v); got != 1 {
 		t.Errorf("got lane %d, want 1", got)
 	}
 	v[0].Up, v[2].Free = false, 0
 	for seed := range uint64(8) {
-		if got := Random(seed).Pick(v, 1); got != 1 {
+		if got := Random(seed).Pick(v); got != 1 {
 			t.Errorf("got lane %d, want the only open one", got)
 		}
-	}
-}
-
-// TestProportionalSplit: a lane of three times the capacity gets three times the data
-// (Virtuoso, equation 1), once 512 KiB of each are measured.
-func TestProportionalSplit(t *testing.T) {
-	b, v := Proportional(), views(2)
-	const chunk = 64 << 10
-	now := [2]Time{1, 1}
-	took := [2]Time{1000, 3000}
-	var data [2]int
-	for i := range 400 {
-		lane := b.Pick(v, chunk)
-		now[lane] += took[lane]
-		b.Done(lane, chunk, now[lane], took[lane])
-		if i >= 100 {
-			data[lane] += chunk
-		}
-	}
-	if ratio := float64(data[0]) / float64(data[1]); ratio < 2.8 || ratio > 3.2 {
-		t.Errorf("data %v: ratio %.2f, want 3", data, ratio)
 	}
 }
 

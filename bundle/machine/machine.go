@@ -30,6 +30,9 @@ func New(cfg Config) *Machine {
 	for i := range m.lanes {
 		m.views[i].Free = cfg.Depth
 		if cfg.Window != nil {
+			// Virtuoso §3.5: in a lossy network work requests are posted in turns, each
+			// after the success of the one before.
+			m.views[i].Free = 1
 			m.lanes[i].window = NewWindow(*cfg.Window)
 		}
 	}

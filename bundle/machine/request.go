@@ -46,13 +46,9 @@ func (r *request) uncut() bool {
 // gives the peer no key.
 func (r *request) twoSided() bool { return r.target != nil && r.target.Chunk > 0 }
 
-// cutPiece makes the next piece, of at most limit bytes (Virtuoso §3.3: the memory
-// is divided into blocks). The pieces of a two-sided SEND are as the receiver wants.
-func (m *Machine) cutPiece(r *request, limit int) *piece {
-	if r.twoSided() {
-		limit = r.target.Chunk
-	}
-	n := min(r.length-r.cut, limit)
+// cutPiece makes the next piece, of n bytes (Virtuoso §3.3: the memory is divided into
+// blocks).
+func (m *Machine) cutPiece(r *request, n int) *piece {
 	p := m.newPiece()
 	*p = piece{kind: WriteChunk, request: r, offset: r.cut, length: n}
 	switch {

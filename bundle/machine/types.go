@@ -92,7 +92,7 @@ type Completion struct {
 type Config struct {
 	Lanes    int
 	Chunk    int // bytes of a sub-request at most; shorter requests go whole on one lane
-	Depth    int // sub-requests with data outstanding on a lane, at most
+	Depth    int // sub-requests with data outstanding on a lane, at most; with Window one
 	Eager    int // bytes of a SEND that goes as one message
 	TwoSided int // receives are filled by SENDs of so many bytes each; 0: by WRITEs
 	Balancer Balancer

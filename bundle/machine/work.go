@@ -57,7 +57,10 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 			m.pieceDone(p)
 			continue
 		}
-		i := m.pick(p.length)
+		for i := range m.views {
+			m.views[i].Next = p.length
+		}
+		i := m.pick()
 		if i < 0 {
 			return Work{}, false
 		}
@@ -73,11 +76,14 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 			m.cutting.pop()
 			continue
 		}
-		i := m.pick(min(r.length-r.cut, m.cfg.Chunk)) // about so many bytes
+		for i := range m.views {
+			m.views[i].Next = min(r.length-r.cut, m.chunkOf(r, i))
+		}
+		i := m.pick()
 		if i < 0 {
 			return Work{}, false
 		}
-		return m.flyData(now, m.cutPiece(r, m.chunkOf(i)), i), true
+		return m.flyData(now, m.cutPiece(r, m.views[i].Next), i), true
 	}
 }
 
@@ -95,21 +101,22 @@ func (m *Machine) nextMessage() (*piece, bool) {
 	}
 }
 
-// pick asks the balancer for a lane.
-func (m *Machine) pick(size int) int {
-	i := m.cfg.Balancer.Pick(m.views, size)
+// pick asks the balancer for a lane. What it picks is posted, with the bytes that its
+// view says, so that a balancer that counts them counts right.
+func (m *Machine) pick() int {
+	i := m.cfg.Balancer.Pick(m.views)
 	if i < 0 || i >= len(m.views) || !m.views[i].Open() {
-		return -1
-	}
-	if w := m.lanes[i].window; w != nil && m.views[i].Outstanding > 0 {
-		// Virtuoso §3.5: in a lossy network work requests are posted in turns, each
-		// after the success of the one before.
 		return -1
 	}
 	return i
 }
 
-func (m *Machine) chunkOf(i int) int {
+// chunkOf is the most that a piece of a request has on a lane. The pieces of a two-sided
+// SEND are as the receiver wants.
+func (m *Machine) chunkOf(r *request, i int) int {
+	if r.twoSided() {
+		return r.target.Chunk
+	}
 	if w := m.lanes[i].window; w != nil {
 		return w.Size()
 	}

@@ -31,6 +31,7 @@ const (
 
 type worldEnd struct {
 	m        *Machine
+	balancer *pickNoter
 	slots    [worldSlots][worldRequest]byte // the peer writes them
 	slotBusy [worldSlots]bool               // of the peer's, by this end's WRITE
 	want     [worldSlots]byte               // what this end's last WRITE put into the peer's
@@ -41,6 +42,19 @@ type worldEnd struct {
 	toPost   int
 	toOffer  int
 	nextDone Number
+}
+
+// pickNoter notes what a balancer has picked last, and not seen posted.
+type pickNoter struct {
+	Balancer
+	lane, bytes int // lane -1: nothing
+}
+
+func (b *pickNoter) Pick(lanes []LaneView) int {
+	if b.lane = b.Balancer.Pick(lanes); b.lane >= 0 {
+		b.bytes = lanes[b.lane].Next
+	}
+	return b.lane
 }
 
 type worldReq struct {
@@ -71,7 +85,9 @@ func newWorld(seed uint64) *world {
 		if r.IntN(4) == 0 {
 			cfg.Window = &WindowConfig{First: 2, Step: 1, Max: 32}
 		}
-		w.ends[i] = &worldEnd{m: New(cfg), requests: map[Number]*worldReq{}, receives: map[Number][]byte{}, toPost: 20}
+		balancer := &pickNoter{Balancer: cfg.Balancer, lane: -1}
+		cfg.Balancer = balancer
+		w.ends[i] = &worldEnd{m: New(cfg), balancer: balancer, requests: map[Number]*worldReq{}, receives: map[Number][]byte{}, toPost: 20}
 		for l := range w.lanes {
 			w.ends[i].m.HandleUp(l)
 		}
@@ -157,6 +173,7 @@ func (w *world) poll(i int) (busy bool) {
 			break
 		}
 		busy = true
+		w.picked(e.balancer, &work)
 		op := &worldOp{w: work}
 		switch q := e.requests[work.Request]; {
 		case work.Kind == Message && work.Header.Kind == HeaderAnnounce:
@@ -175,6 +192,9 @@ func (w *world) poll(i int) (busy bool) {
 			w.failf("work on a closed lane")
 		}
 	}
+	if e.balancer.lane >= 0 {
+		w.failf("lane %d is picked, and nothing posted", e.balancer.lane)
+	}
 	for {
 		c, ok := e.m.PollCompletion()
 		if !ok {
@@ -183,6 +203,17 @@ func (w *world) poll(i int) (busy bool) {
 		busy = true
 		w.completed(i, c)
 	}
+}
+
+// picked checks that what a balancer picked is what is posted: some count it.
+func (w *world) picked(b *pickNoter, work *Work) {
+	if work.Kind == Message {
+		return
+	}
+	if b.lane != work.Lane || b.bytes != work.Length {
+		w.failf("work of %d bytes on lane %d, picked were %d on %d", work.Length, work.Lane, b.bytes, b.lane)
+	}
+	b.lane = -1
 }
 
 // completed checks a completion, then uses the memory for something else.
