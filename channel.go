@@ -51,7 +51,7 @@ type Channel struct {
 	deadline  time.Duration // see deadlines
 	place     int
 	reads     int              // outstanding
-	hasTurn   bool             // in the fetchQueue
+	hasTurn   bool             // in the bulkQueue
 	fetching  int              // bytes that READs of large messages are on their way for
 	partial   fifo.Queue[*Msg] // that are being fetched
 	handling  *Msg             // messages that handlers have, and how many
@@ -61,7 +61,11 @@ type Channel struct {
 	lostCalls []*outgoing      // whose response a filter has dropped
 	filtered  uint64
 	transfers fifo.Queue[*transfer]
-	flushed   []*transfer // that failed with the queue pair: the end of the channel tells why
+	readLast  bool // the last fragment was of a message
+	starved   bool // its next message waits for memory
+
+	shortTransfers fifo.Queue[*transfer]
+	flushed        []*transfer // that failed with the queue pair: the end of the channel tells why
 
 	lostRequests []uint32       // calls of the peer that a filter has dropped
 	clock        session.Clock  // the peer's

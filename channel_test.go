@@ -38,11 +38,17 @@ func soon(t testing.TB) context.Context {
 func pair(t testing.TB, cfg Config) (client, server *Channel) {
 	t.Helper()
 	l := listen(t, open(t, cfg))
-	client, err := open(t, cfg).Dial(soon(t), l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	return dialled(t, open(t, cfg), l)
+}
+
+// dialled is a channel from a context to a listener.
+func dialled(t testing.TB, c *Context, l *Listener) (client, server *Channel) {
+	t.Helper()
+	client, err := c.Dial(soon(t), l.Addr().String())
+	if err == nil {
+		server, err = l.Accept(soon(t))
 	}
-	if server, err = l.Accept(soon(t)); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return client, server

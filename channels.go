@@ -17,7 +17,7 @@ func (c *Context) forget(ch *Channel) {
 		}
 	}
 	for m, ok := ch.partial.Pop(); ok; m, ok = ch.partial.Pop() {
-		c.fetches.taken(m)
+		c.bulk.taken(m)
 		m.Release()
 	}
 	c.keepQP(ch.qp)

@@ -203,6 +203,6 @@ func (p *party) describe() {
 	ch.context.exclusive(func() {
 		p.t.Logf("channel %d: %s; %d reads, %d messages in part, %d parked, %d at handlers, %d to be received, %d sends; %+v; %v",
 			ch.number, ch.session.Describe(), ch.reads, ch.partial.Len(), ch.parked.Len(), ch.handlers, len(ch.incoming),
-			ch.sends.posted, ch.context.fetches, ch.Err())
+			ch.sends.posted, ch.context.bulk, ch.Err())
 	})
 }

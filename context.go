@@ -51,7 +51,7 @@ type Context struct {
 	dirty       []*Channel // something may be to do
 	unrung      []*Channel // something was posted and is not transmitted
 	operations  operations
-	fetches     fetchQueue
+	bulk        bulkQueue
 	requests    fifo.Queue[*Msg] // for handlers
 	waiting     atomic.Int32
 	deadlines   deadlines

@@ -35,7 +35,7 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	first := m.in.Length
 	for used && err == nil {
 		if !m.in.Large() {
-			c.fetches.small(now)
+			c.bulk.small(now)
 			m.block = t
 			users++
 		}
@@ -151,7 +151,7 @@ func (ch *Channel) take(m *Msg) {
 	if m.copied {
 		return
 	}
-	ch.context.fetches.taken(m)
+	ch.context.bulk.taken(m)
 	if ch.ended.Load() != nil {
 		return
 	}

@@ -179,7 +179,7 @@ func (ch *Channel) abandon(err error) {
 		ch.context.forget(ch)
 		for len(ch.incoming) > 0 {
 			m := <-ch.incoming
-			ch.context.fetches.taken(m)
+			ch.context.bulk.taken(m)
 			m.Release()
 		}
 	})

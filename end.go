@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/fifo"
 	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -45,7 +46,7 @@ func (ch *Channel) fail(err error) {
 	c.tell()
 	ch.publishState(stateEnded)
 	c.deadlines.drop(ch)
-	c.fetches.remove(ch)
+	c.bulk.remove(ch)
 	if ch.session != nil { // else it is still being connected
 		ch.endMessages(err)
 	}
@@ -59,8 +60,10 @@ func (ch *Channel) fail(err error) {
 		f.finish(err)
 	}
 	ch.flushes = nil
-	for t, ok := ch.transfers.Pop(); ok; t, ok = ch.transfers.Pop() {
-		t.abort(err)
+	for _, q := range []*fifo.Queue[*transfer]{&ch.shortTransfers, &ch.transfers} {
+		for t, ok := q.Pop(); ok; t, ok = q.Pop() {
+			t.abort(err)
+		}
 	}
 	for _, t := range ch.flushed {
 		t.end(err)
@@ -70,7 +73,7 @@ func (ch *Channel) fail(err error) {
 		m.ctx.end()
 	}
 	for m, ok := ch.parked.Pop(); ok; m, ok = ch.parked.Pop() {
-		c.fetches.taken(m)
+		c.bulk.taken(m)
 		m.Release()
 	}
 	if ch.conn != nil {
@@ -103,7 +106,7 @@ func (ch *Channel) endMessages(err error) {
 				o.Ref.(*outgoing).drop()
 			}
 			if in.Complete() { // else READs may still write it
-				c.fetches.taken(m)
+				c.bulk.taken(m)
 				m.Release()
 			}
 		})

@@ -8,12 +8,12 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// fetchQueue reads large messages, a fragment at a time, from all channels in turn, so that none
-// waits for another's message to end (X-RDMA §V-C).
-type fetchQueue struct {
+// bulkQueue moves what is long, a fragment at a time, for all channels in turn, so that none waits for the end of
+// another's (X-RDMA §V-C): large messages, which it reads, and one-sided operations.
+type bulkQueue struct {
 	turns       fifo.Queue[*Channel]
 	starved     []*Channel    // that wait for memory
-	outstanding int           // bytes that READs are on their way for
+	outstanding int           // bytes that are on their way
 	memory      int           // bytes of messages that the application does not have yet
 	smallAt     time.Duration // when a small message last came while there were such; 0: never
 }
@@ -24,8 +24,8 @@ const smallTime = 5 * time.Millisecond
 // fragmentsPerRead is how many are read at once while no small message comes: READs cost packets and system calls.
 const fragmentsPerRead = 4
 
-// small notes that a small message has come.
-func (q *fetchQueue) small(now time.Duration) {
+// small notes that a small message has come, or a short one-sided operation.
+func (q *bulkQueue) small(now time.Duration) {
 	if q.outstanding > 0 {
 		q.smallAt = now
 	}
@@ -33,7 +33,7 @@ func (q *fetchQueue) small(now time.Duration) {
 
 // limits are how many bytes may be on their way, and how many one READ is for. They lie before small messages in the
 // queues of the network and of the socket, and are few while such come.
-func (q *fetchQueue) limits(c *Context) (all, one int) {
+func (q *bulkQueue) limits(c *Context) (all, one int) {
 	if q.smallAt > 0 && c.at-q.smallAt < smallTime {
 		return c.cfg.FragmentsBeside * c.cfg.Fragment, c.cfg.Fragment
 	}
@@ -43,43 +43,60 @@ func (q *fetchQueue) limits(c *Context) (all, one int) {
 // mayRead says whether a channel has something to read and room for it.
 func (ch *Channel) mayRead() bool {
 	_, some := ch.session.NextFetch()
-	return some && ch.reads < readsPerChannel && ch.fetching < readsPerChannel*ch.context.cfg.Fragment
+	return some && !ch.starved && ch.reads < readsPerChannel && ch.fetching < readsPerChannel*ch.context.cfg.Fragment
 }
 
-// add gives a channel a turn if it has something to read.
-func (q *fetchQueue) add(ch *Channel) {
-	if !ch.hasTurn && ch.mayRead() {
+// add gives a channel a turn if it has a fragment to post.
+func (q *bulkQueue) add(ch *Channel) {
+	if !ch.hasTurn && (ch.mayRead() || ch.mayTransfer()) {
 		ch.hasTurn = true
 		q.turns.Push(ch)
 	}
 }
 
 // remove forgets a channel that has ended.
-func (q *fetchQueue) remove(ch *Channel) {
+func (q *bulkQueue) remove(ch *Channel) {
 	q.turns.Remove(func(other *Channel) bool { return other == ch })
 }
 
-// post posts READs as far as there is room.
-func (q *fetchQueue) post(c *Context) {
+// post posts fragments as far as there is room.
+func (q *bulkQueue) post(c *Context) {
 	all, one := q.limits(c)
 	for q.turns.Len() > 0 && q.outstanding < all {
 		ch, _ := q.turns.Pop()
 		ch.hasTurn = false
-		if err := q.read(ch, one); err != nil {
-			ch.fail(fmt.Errorf("braid: fetch a message: %w", err))
+		if err := q.next(ch, one); err != nil {
+			ch.fail(fmt.Errorf("braid: %w", err))
 		}
 	}
 }
 
-// read posts the next READ of a channel, and gives it another turn.
-func (q *fetchQueue) read(ch *Channel, most int) error {
+// next posts a fragment of a channel, of messages and of one-sided operations by turns, and gives it another turn.
+func (q *bulkQueue) next(ch *Channel, most int) error {
+	transfers := ch.mayTransfer()
+	ch.readLast = ch.mayRead() && (!ch.readLast || !transfers)
+	var err error
+	switch {
+	case ch.readLast:
+		err = q.read(ch, most)
+	case transfers:
+		err = ch.postTransfer()
+	}
+	if err == nil {
+		q.add(ch)
+	}
+	return err
+}
+
+// read posts the next READ of a channel.
+func (q *bulkQueue) read(ch *Channel, most int) error {
 	c := ch.context
 	in, _ := ch.session.NextFetch()
 	m := in.Ref.(*Msg)
 	if m.block == nil {
 		// A response is what a caller here waits for: it never has to.
 		if in.Request == nil && q.memory > 0 && q.memory+in.Length > c.cfg.Memory {
-			q.starved = append(q.starved, ch)
+			ch.starved, q.starved = true, append(q.starved, ch)
 			return nil
 		}
 		b, err := c.memory.takeBuffer(in.Length)
@@ -106,17 +123,22 @@ func (q *fetchQueue) read(ch *Channel, most int) error {
 	ch.reads++
 	ch.fetching += f.Length
 	q.outstanding += f.Length
-	q.add(ch)
 	return nil
 }
 
 // taken notes that the application has a message, or that nobody will have it.
-func (q *fetchQueue) taken(m *Msg) {
+func (q *bulkQueue) taken(m *Msg) {
 	if m.block == nil || m.block.class == frameClass {
 		return
 	}
 	q.memory -= m.in.Length
+	q.feed()
+}
+
+// feed lets those try again that wait for memory.
+func (q *bulkQueue) feed() {
 	for _, ch := range q.starved {
+		ch.starved = false
 		if ch.ended.Load() == nil {
 			ch.context.touch(ch)
 		}
@@ -135,9 +157,9 @@ func (f *fetch) completed(c *Context, e *verbs.Completion) {
 	ch := f.message.channel
 	ch.reads--
 	ch.fetching -= f.length
-	c.fetches.outstanding -= f.length
+	c.bulk.outstanding -= f.length
 	if e.Status != 0 || ch.ended.Load() != nil {
-		c.fetches.post(c) // others may have waited for it
+		c.bulk.post(c) // others may have waited for it
 		ch.queuePairFailed()
 		return
 	}

@@ -1,6 +1,8 @@
 package braid
 
 import (
+	"context"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -12,7 +14,7 @@ func TestFetchLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Context{cfg: cfg, at: time.Second}
-	q := &c.fetches
+	q := &c.bulk
 	want := func(why string, all, one int) {
 		t.Helper()
 		if a, o := q.limits(c); a != all*cfg.Fragment || o != one*cfg.Fragment {
@@ -27,4 +29,67 @@ func TestFetchLimits(t *testing.T) {
 	want("it came beside a READ", cfg.FragmentsBeside, 1)
 	c.at += smallTime
 	want("it is long ago", cfg.Fragments, fragmentsPerRead)
+}
+
+// What is short, or shorter, does not wait for the end of what is long, whatever the two are and on whichever of two channels.
+func TestLongOnesTakeTurns(t *testing.T) {
+	const long, shorter = 128 << 20, 1 << 20
+	l := listen(t, open(t, Config{}))
+	c := open(t, Config{})
+	a, b := dialled(t, c, l)
+	a2, b2 := dialled(t, c, l)
+	_, r := remote(t, b, a, long, CanRead|CanWrite)
+	for _, end := range []*Channel{b, b2} {
+		go func() {
+			for {
+				m, err := end.Receive(context.Background())
+				if err != nil {
+					return
+				}
+				m.Release()
+			}
+		}()
+	}
+	data := make([]byte, long)
+	send := func(ch *Channel, n int) error { return ch.Send(t.Context(), data[:n]) }
+	write := func(ch *Channel, n int) error { return ch.Write(t.Context(), data[:n], r) }
+	read := func(ch *Channel, n int) error { return ch.Read(t.Context(), make([]byte, n), r) }
+	for _, x := range []struct {
+		name   string
+		long   func(*Channel, int) error
+		beside func(*Channel, int) error
+		on     *Channel
+		length int
+	}{
+		{"a short Read beside a Write", write, read, a, 8},
+		{"a Read beside a Write", write, read, a, shorter},
+		{"a Write beside a Send", send, write, a, shorter},
+		{"a Send on another channel beside a Send", send, send, a2, shorter},
+		{"a Send on another channel beside a Write", write, send, a2, shorter},
+		{"a Write on another channel beside a Write", write, write, a2, shorter},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			done := make(chan error, 1)
+			go func() { done <- x.long(a, long) }()
+			for a.Context().bulkOutstanding()+b.Context().bulkOutstanding() == 0 { // until it is under way
+				runtime.Gosched()
+			}
+			if err := x.beside(x.on, x.length); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-done:
+				t.Errorf("%d bytes waited for the end of %d (%v)", x.length, long, err)
+			default:
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func (c *Context) bulkOutstanding() (n int) {
+	c.exclusive(func() { n = c.bulk.outstanding })
+	return n
 }

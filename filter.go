@@ -150,7 +150,7 @@ func (ch *Channel) handDelayed() {
 			o.Ref.(*outgoing).finish(ch.Err())
 			o.Ref.(*outgoing).drop()
 		}
-		ch.context.fetches.taken(m)
+		ch.context.bulk.taken(m)
 		m.Release()
 	}
 	ch.context.touch(ch)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/braid-rdma/braid/internal/fifo"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -123,29 +124,64 @@ func (t *transfer) release() {
 
 // perform queues the transfer.
 func (t *transfer) perform(c *Context) {
-	if err := t.channel.Err(); err != nil {
+	ch := t.channel
+	if err := ch.Err(); err != nil {
 		t.finish(err)
 		t.release()
 		return
 	}
-	t.channel.transfers.Push(t)
-	c.touch(t.channel)
+	if t.short(c.cfg.SmallMessage) {
+		c.bulk.small(c.at)
+		ch.shortTransfers.Push(t)
+	} else {
+		ch.transfers.Push(t)
+	}
+	c.touch(ch)
 }
 
-// postTransfers posts fragments as far as there is room.
-func (ch *Channel) postTransfers() error {
-	for ch.transfers.Len() > 0 && ch.reads < readsPerChannel && !ch.broken {
-		t := ch.transfers.At(0)
-		if t.part < len(t.parts) {
-			if err := t.post(); err != nil {
-				return err
-			}
+// short says whether the transfer is no longer than a small message.
+func (t *transfer) short(small int) bool {
+	for i := range t.parts {
+		small -= len(t.parts[i].local)
+	}
+	return small >= 0
+}
+
+// mayTransfer says whether a channel has a fragment of a one-sided operation to post and room for it.
+func (ch *Channel) mayTransfer() bool { return ch.transfers.Len() > 0 && ch.mayPost() }
+
+func (ch *Channel) mayPost() bool { return ch.reads < readsPerChannel && !ch.broken }
+
+// postShortTransfers posts the transfers that wait for no turn.
+func (ch *Channel) postShortTransfers() error {
+	for ch.shortTransfers.Len() > 0 && ch.mayPost() {
+		if err := ch.postFragment(&ch.shortTransfers, ch.shortTransfers.At(0)); err != nil {
+			return err
 		}
-		if t.part == len(t.parts) {
-			ch.transfers.Pop()
-			if t.pending == 0 {
-				t.end(nil)
-			}
+	}
+	return nil
+}
+
+// postTransfer posts a fragment of the transfer whose turn it is. The others of the channel are next.
+func (ch *Channel) postTransfer() error {
+	t := ch.transfers.At(0)
+	err := ch.postFragment(&ch.transfers, t)
+	if err == nil && t.part < len(t.parts) {
+		ch.transfers.Pop()
+		ch.transfers.Push(t)
+	}
+	return err
+}
+
+// postFragment posts a fragment of the first transfer of a queue, which it leaves with its last.
+func (ch *Channel) postFragment(q *fifo.Queue[*transfer], t *transfer) error {
+	if err := t.post(); err != nil {
+		return err
+	}
+	if t.part == len(t.parts) {
+		q.Pop()
+		if t.pending == 0 { // there were no bytes
+			t.end(nil)
 		}
 	}
 	return nil
@@ -157,7 +193,7 @@ func (t *transfer) post() error {
 	c := ch.context
 	n := min(len(a.local)-t.offset, c.cfg.Fragment)
 	if n > 0 {
-		number := c.operations.add(t)
+		number := c.operations.add(&fragment{t, n})
 		wr := verbs.SendWR{
 			ID: workOperation | uint64(number), Op: a.op, Flags: ch.sends.next(true), SGEs: ch.sges[:],
 			RemoteAddr: a.remote.addr + uint64(t.offset), RKey: a.remote.key, Compare: a.compare, SwapAdd: a.value,
@@ -172,11 +208,26 @@ func (t *transfer) post() error {
 		}
 		ch.reads++
 		t.pending++
+		c.bulk.outstanding += n
 	}
 	if t.offset += n; t.offset == len(a.local) {
 		t.part, t.offset = t.part+1, 0
 	}
 	return nil
+}
+
+// fragment is a part of a transfer that is on its way.
+type fragment struct {
+	transfer *transfer
+	length   int
+}
+
+func (f *fragment) completed(c *Context, e *verbs.Completion) {
+	c.bulk.outstanding -= f.length
+	f.transfer.completed(c, e)
+	if e.Status != 0 || f.transfer.channel.ended.Load() != nil {
+		c.bulk.post(c) // others may have waited for it
+	}
 }
 
 // completed handles the completion of a fragment.
@@ -274,12 +325,16 @@ func (x *transferEnd) perform(c *Context) {
 			return // what was posted is flushed, and then it ends
 		}
 	}
-	if t.pending == 0 { // nothing was posted: nothing will be
-		t.channel.transfers.Remove(func(other *transfer) bool { return other == t })
+	// What was not posted will not be.
+	for _, q := range []*fifo.Queue[*transfer]{&t.channel.transfers, &t.channel.shortTransfers} {
+		q.Remove(func(other *transfer) bool { return other == t })
+	}
+	t.part = len(t.parts)
+	if t.pending == 0 {
 		t.end(x.err)
 		return
 	}
-	t.finish(x.err) // the rest ends by itself
+	t.finish(x.err) // what was posted ends by itself
 	c.touch(t.channel)
 }
 

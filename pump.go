@@ -26,12 +26,12 @@ func (ch *Channel) pump() {
 	for m, ok := s.PollAcked(); ok; m, ok = s.PollAcked() {
 		m.Ref.(*outgoing).acknowledged()
 	}
-	ch.context.fetches.add(ch)
-	ch.context.fetches.post(ch.context)
 	err := ch.post(now)
 	if err == nil {
-		err = ch.postTransfers()
+		err = ch.postShortTransfers()
 	}
+	ch.context.bulk.add(ch)
+	ch.context.bulk.post(ch.context)
 	if err != nil {
 		ch.fail(fmt.Errorf("braid: %w", err))
 		return

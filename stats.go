@@ -123,7 +123,7 @@ func (c *Context) Stats() (s ContextStats) {
 
 func (c *Context) count(s *ContextStats) {
 	s.Channels, s.Listeners = len(c.channels)-len(c.freeNumbers), len(c.listeners)
-	s.PendingBytes, s.Waiting = c.fetches.memory, int(c.waiting.Load())
+	s.PendingBytes, s.Waiting = c.bulk.memory, int(c.waiting.Load())
 	s.FrameBytes, s.BufferBytes = int(c.memory.frames.Load()), int(c.memory.buffers.Load())
 	s.UnusedBytes = s.BufferBytes - int(c.memory.inUse.Load())
 	s.CachedQPs, s.ReusedQPs = len(c.qps.waiting), c.qps.reused

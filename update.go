@@ -45,6 +45,7 @@ func (c *Context) update(change func(*Config)) error {
 	c.qps.shrink(next.QPCache)
 	c.tracer.configure(&next)
 	c.memory.limit.Store(int64(next.Memory))
+	c.bulk.feed()
 	for _, ch := range c.channels {
 		if ch != nil {
 			c.touch(ch) // there may be room now
