@@ -75,15 +75,27 @@ func (o *Options) discard() {
 // the device has no MP, as a NIC has none.
 func (o *Options) queuePair() (*verbs.QP, error) {
 	if o.Ready != nil {
-		if o.Ready.Retype(o.QP.Type) == nil && o.Ready.SetConn(o.QP.Conn) == nil {
+		err := o.Ready.Retype(o.QP.Type)
+		if o.withoutMP(err) {
+			err = nil // it is one of RC
+		}
+		if err == nil && o.Ready.SetConn(o.QP.Conn) == nil {
 			return o.Ready, nil
 		}
 		o.Ready.Close()
 	}
 	q, err := o.PD.CreateQP(o.QP)
-	if o.QP.Type == verbs.MP && errors.Is(err, errors.ErrUnsupported) {
-		o.QP.Type, o.QP.Conn.MTU = verbs.RC, mad.MTUOf(o.QP.Conn.MTU).Bytes()
+	if o.withoutMP(err) {
 		return o.PD.CreateQP(o.QP)
 	}
 	return q, err
+}
+
+// withoutMP makes the options those of RC, if the device has refused MP.
+func (o *Options) withoutMP(err error) bool {
+	if o.QP.Type != verbs.MP || !errors.Is(err, errors.ErrUnsupported) {
+		return false
+	}
+	o.QP.Type, o.QP.Conn.MTU = verbs.RC, mad.MTUOf(o.QP.Conn.MTU).Bytes()
+	return true
 }
