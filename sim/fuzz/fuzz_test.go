@@ -44,17 +44,12 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestSeedsThatFailed runs seeds outside the first ones that found what was wrong,
-// one of each kind; docs/faults.md says what it was.
+// TestSeedsThatFailed runs seeds outside the first ones that found what was wrong with
+// channels, one of each kind; docs/faults.md says what it was. A seed means another world
+// when the generator draws one more number before what failed: then it tests nothing
+// any more, and goes.
 func TestSeedsThatFailed(t *testing.T) {
 	for seed, why := range map[uint64]string{
-		88000463: "a READ is repeated when its key has ended",
-		88023852: "a READ is repeated when its key has ended",
-		88097004: "jitter reorders an RC connection for 10 ms",
-		88052120: "a SEND and a synchronise WRITE arrive before the program polls",
-		88047880: "copies of datagrams take the receives of others",
-		88081063: "copies of datagrams take the receives of others",
-
 		121012426723711: "a call is given up, and lost by a filter, before the channel is established",
 		121012426131208: "the peer doubts that its response has arrived, and nothing else is outstanding",
 		991021579:       "the peer's requests come by UDP, and what this side sends by TCP does not arrive",

@@ -69,9 +69,14 @@ func (e *end) fail(format string, args ...any) {
 // sabotage plants a bug in a world, to see whether it is found.
 type sabotage func(*world)
 
+// newWorld is the world of a scenario, not yet built.
+func newWorld(sc *scenario) *world {
+	return &world{sc: sc, heals: sc.heals(), deadline: sc.deadline(), rekey: rekeyed, deregister: (*verbs.MR).Deregister}
+}
+
 // run lets a scenario happen and returns the promise that it breaks, or nil.
 func run(sc *scenario, plant sabotage) (f *Failure) {
-	w := &world{sc: sc, heals: sc.heals(), deadline: sc.deadline(), rekey: rekeyed, deregister: (*verbs.MR).Deregister}
+	w := newWorld(sc)
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
