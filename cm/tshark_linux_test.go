@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/udp"
@@ -32,7 +33,7 @@ func TestTsharkDecodes(t *testing.T) {
 	must(t, err)
 	// On a busy machine an answer may take its time; the list below has no
 	// repetitions.
-	patient := Config{Machine: machine.Config{FirstRetry: 10 * machine.Second, MaxRetry: 10 * machine.Second}}
+	patient := Config{Machine: machine.Config{FirstRetry: 10 * time.Second, MaxRetry: 10 * time.Second}}
 	a, b := newSideOf(t, dev, patient), newSideOf(t, other, patient)
 	ca, cb := connected(t, a, b, verbs.MP, verbs.MP)
 	qpn := ca.QP().Number()

@@ -17,7 +17,7 @@ func (m *Machine) Connect(now Time, peer netip.Addr, req mad.REQ) (mad.CommID, e
 	c.tid = m.requestID(peer)
 	req.LocalID, req.LocalGUID = c.local, m.cfg.GUID
 	req.RemoteTimeout, req.LocalTimeout, req.MaxCMRetries = statedTimeout, statedTimeout, statedRetries
-	m.enter(now, c, reqSent, m.cfg.ConnectTimeout)
+	m.enter(now, c, reqSent, m.times.connectTimeout)
 	m.transmit(now, c, &req)
 	return c.local, nil
 }
@@ -41,7 +41,7 @@ func (m *Machine) handleREP(now Time, from netip.Addr, msg *mad.REP, tid mad.Tra
 		m.setRemote(c, msg.LocalID, msg.QPN)
 		m.claimQP(now, c)
 		c.tid = tid
-		m.enter(now, c, repReceived, m.cfg.AcceptTimeout)
+		m.enter(now, c, repReceived, m.times.acceptTimeout)
 		m.raise(c, Event{Kind: Replied, REP: msg})
 	case repReceived:
 		m.counters.Duplicates++
@@ -86,7 +86,7 @@ func (m *Machine) Ready(now Time, id mad.CommID, confirm bool) error {
 		return nil
 	}
 	c.confirm = true
-	m.enter(now, c, established, m.cfg.ReadyTimeout)
+	m.enter(now, c, established, m.times.readyTimeout)
 	m.transmit(now, c, rtu)
 	return nil
 }

@@ -174,12 +174,12 @@ func (m *Machine) releaseQP(c *conn) {
 
 // enterTimeWait ends a connection in good order.
 func (m *Machine) enterTimeWait(now Time, c *conn) {
-	m.enter(now, c, timeWait, m.cfg.TimeWait)
+	m.enter(now, c, timeWait, m.times.timeWait)
 }
 
 // transmit sends a message that is repeated until something stops it.
 func (m *Machine) transmit(now Time, c *conn, msg mad.Message) {
-	c.message, c.wait = mad.Append(nil, msg, c.tid), m.cfg.FirstRetry
+	c.message, c.wait = mad.Append(nil, msg, c.tid), m.times.firstRetry
 	m.send(c, c.message)
 	m.scheduleRepeat(now, c)
 }

@@ -105,7 +105,7 @@ func (m *Machine) Disconnect(now Time, id mad.CommID) error {
 		return ErrState
 	}
 	c.tid = mad.TransactionID(m.cfg.Rand.Uint64())
-	m.enter(now, c, dreqSent, m.cfg.CloseTimeout)
+	m.enter(now, c, dreqSent, m.times.closeTimeout)
 	m.transmit(now, c, &mad.DREQ{LocalID: c.local, RemoteID: c.remote, RemoteQPN: c.remoteQPN})
 	return nil
 }

@@ -3,6 +3,7 @@ package machine
 import (
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"github.com/braid-rdma/braid/cm/mad"
 )
@@ -10,10 +11,10 @@ import (
 // Time is a monotonic instant, or a duration, in nanoseconds.
 type Time int64
 
-// Durations in the unit of Time.
+// Durations in nanoseconds, of Time as of time.Duration.
 const (
-	Millisecond Time = 1_000_000
-	Second           = 1000 * Millisecond
+	Millisecond = 1_000_000
+	Second      = 1000 * Millisecond
 )
 
 // Never is later than every instant: what Timeout returns when nothing is armed.
@@ -93,23 +94,23 @@ type Config struct {
 	// FirstRetry is the time after which a message is repeated, default 100 ms.
 	// Each repetition doubles it, up to MaxRetry, default 500 ms. The first
 	// requests to a peer that says nothing follow each other four times as fast.
-	FirstRetry, MaxRetry Time
+	FirstRetry, MaxRetry time.Duration
 	// ConnectTimeout bounds the wait for the peer's answer, default 15 s. An MRA
 	// of the peer extends it.
-	ConnectTimeout Time
+	ConnectTimeout time.Duration
 	// ReadyTimeout bounds the time that a REP waits for its RTU, and the
 	// repetitions of an RTU that is to be acknowledged: default 30 s. It is longer
 	// than ConnectTimeout, so that a grant which arrives at the last moment still
 	// leads to a connection on both sides.
-	ReadyTimeout Time
+	ReadyTimeout time.Duration
 	// AcceptTimeout bounds the time that the program takes to answer a request
 	// or a reply, default 30 s.
-	AcceptTimeout Time
+	AcceptTimeout time.Duration
 	// CloseTimeout bounds the wait for the answer to a DREQ, default 5 s.
-	CloseTimeout Time
+	CloseTimeout time.Duration
 	// TimeWait is how long a connection that has ended is remembered: default
 	// 1 s, which is longer than packets live in a datacenter.
-	TimeWait Time
+	TimeWait time.Duration
 	// MaxConns bounds the connections, default 65536, as many as a device has
 	// queue pairs. MaxHalfOpen bounds those that peers of proven address asked
 	// for and that are not established, default 8192; further requests are not
@@ -128,18 +129,34 @@ type Config struct {
 	StrangerReplies int
 }
 
+// times are those of a Config, in the unit in which the machine counts.
+type times struct {
+	firstRetry, maxRetry                                      Time
+	connectTimeout, readyTimeout, acceptTimeout, closeTimeout Time
+	timeWait                                                  Time
+}
+
+func timesOf(c *Config) times {
+	return times{
+		firstRetry: Time(c.FirstRetry), maxRetry: Time(c.MaxRetry),
+		connectTimeout: Time(c.ConnectTimeout), readyTimeout: Time(c.ReadyTimeout),
+		acceptTimeout: Time(c.AcceptTimeout), closeTimeout: Time(c.CloseTimeout),
+		timeWait: Time(c.TimeWait),
+	}
+}
+
 func (c Config) withDefaults() Config {
 	for _, d := range []struct {
-		field *Time
-		value Time
+		field *time.Duration
+		value time.Duration
 	}{
-		{&c.FirstRetry, 100 * Millisecond},
-		{&c.MaxRetry, 500 * Millisecond},
-		{&c.ConnectTimeout, 15 * Second},
-		{&c.ReadyTimeout, 30 * Second},
-		{&c.AcceptTimeout, 30 * Second},
-		{&c.CloseTimeout, 5 * Second},
-		{&c.TimeWait, Second},
+		{&c.FirstRetry, 100 * time.Millisecond},
+		{&c.MaxRetry, 500 * time.Millisecond},
+		{&c.ConnectTimeout, 15 * time.Second},
+		{&c.ReadyTimeout, 30 * time.Second},
+		{&c.AcceptTimeout, 30 * time.Second},
+		{&c.CloseTimeout, 5 * time.Second},
+		{&c.TimeWait, time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

@@ -9,6 +9,7 @@ import (
 // Machine is the connection manager of one device.
 type Machine struct {
 	cfg       Config
+	times     times
 	listeners map[mad.ServiceID]*listener
 	conns     map[mad.CommID]*conn // by this side's identifier
 	byPeer    map[peerKey]*conn
@@ -48,6 +49,7 @@ func New(cfg Config) *Machine {
 	cfg = cfg.withDefaults()
 	return &Machine{
 		cfg:       cfg,
+		times:     timesOf(&cfg),
 		listeners: make(map[mad.ServiceID]*listener),
 		conns:     make(map[mad.CommID]*conn),
 		byPeer:    make(map[peerKey]*conn),

@@ -60,7 +60,7 @@ func (m *Machine) handleREQ(now Time, from netip.Addr, msg *mad.REQ, tid mad.Tra
 	}
 	c := m.open(now, from, reqReceived)
 	c.tid, c.listener, c.received, c.remoteGUID = tid, l, 1, msg.LocalGUID
-	c.endAt = now + m.cfg.AcceptTimeout
+	c.endAt = now + m.times.acceptTimeout
 	m.schedule(c)
 	m.setRemote(c, msg.LocalID, msg.QPN)
 	m.join(c, place)
@@ -117,7 +117,7 @@ func (m *Machine) Accept(now Time, id mad.CommID, rep mad.REP, confirm bool) err
 	}
 	rep.LocalID, rep.RemoteID, rep.LocalGUID = c.local, c.remote, m.cfg.GUID
 	c.localQPN, c.confirm = rep.QPN, confirm
-	m.enter(now, c, repSent, m.cfg.ReadyTimeout)
+	m.enter(now, c, repSent, m.times.readyTimeout)
 	m.transmit(now, c, &rep)
 	return nil
 }

@@ -252,7 +252,7 @@ func TestNumberOfTimeWait(t *testing.T) {
 	p.must(p.a.m.Ready(p.now, id, false))
 	p.b.take(p.a.sent("is ready", "RTU"))
 	p.b.happened("peer is ready", Established)
-	p.advance(2 * p.a.m.cfg.TimeWait)
+	p.advance(2 * p.a.m.times.timeWait)
 	p.a.happened("the old one is forgotten, and takes nothing with it")
 	if k := (qpKey{p.b.addr, 0x22}); p.a.m.byQP[k] == nil || p.a.m.byQP[k].local != id {
 		t.Error("the new connection does not hold the queue pair")

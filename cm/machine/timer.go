@@ -80,13 +80,13 @@ func (m *Machine) HandleTimeout(now Time) {
 // together do not repeat together.
 func (m *Machine) repeat(now Time, c *conn) {
 	m.resend(c)
-	c.wait = min(2*c.wait, m.cfg.MaxRetry)
+	c.wait = min(2*c.wait, m.times.maxRetry)
 	m.scheduleRepeat(now, c)
 }
 
 func (m *Machine) scheduleRepeat(now Time, c *conn) {
 	if c.state == reqSent && c.sent <= eagerRequests && m.asking <= eagerConns {
-		c.wait = m.cfg.FirstRetry / 4
+		c.wait = m.times.firstRetry / 4
 	}
 	c.repeatAt = now + c.wait - Time(m.cfg.Rand.Int64N(int64(c.wait)/5+1))
 	m.schedule(c)
