@@ -82,7 +82,7 @@ func (m *MP) beginRequest(now Time) bool {
 		return false
 	}
 	msg := r.number(w, m.sq.retired+uint64(m.sq.started), o.end, m.attr.MTU)
-	w.started, w.psn = true, o.end.psn()
+	w.started = true
 	m.sq.started++
 	o.begin(msg)
 	return true

@@ -7,7 +7,7 @@ type sendWQE struct {
 	SendWR
 	length  uint32
 	inline  Region   // backs the span of inline data
-	psn     wire.PSN // first packet, once started
+	psn     wire.PSN // of RC: first packet, once started
 	packets uint32   // packets that the request takes of the PSN space
 	arrived uint32   // packets of the response that had arrived when the rest was last asked for again (RC)
 	started bool

@@ -31,16 +31,6 @@ func (t QPType) String() string {
 	return "UNKNOWN"
 }
 
-// ParseQPType is the type of a name that String gives.
-func ParseQPType(name string) (QPType, error) {
-	for i, n := range qpTypeNames {
-		if n == name {
-			return QPType(i), nil
-		}
-	}
-	return 0, fmt.Errorf("%w: unknown queue pair type %q", ErrParams, name)
-}
-
 // QPOptions are what a queue pair is created with. Zero values stand for the
 // defaults that the fields name.
 type QPOptions struct {

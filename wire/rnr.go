@@ -16,14 +16,3 @@ const rnrUnitNanos = 10_000
 func RNRTimerNanos(code uint8) int64 {
 	return int64(rnrTens[code&0x1f]) * rnrUnitNanos
 }
-
-// RNRTimerCode returns the code of the shortest wait that lasts at least nanos,
-// or that of the longest wait, 655.36 ms, where none does.
-func RNRTimerCode(nanos int64) uint8 {
-	for code := uint8(1); code < uint8(len(rnrTens)); code++ {
-		if RNRTimerNanos(code) >= nanos {
-			return code
-		}
-	}
-	return 0
-}

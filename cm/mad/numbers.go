@@ -31,15 +31,6 @@ func (i Interval) Duration() time.Duration {
 	return 4096 * time.Nanosecond << min(i, maxInterval)
 }
 
-// IntervalOf is the smallest code that stands for d or longer.
-func IntervalOf(d time.Duration) Interval {
-	i := Interval(0)
-	for i < maxInterval && i.Duration() < d {
-		i++
-	}
-	return i
-}
-
 // MTU is the code of a path MTU: 1 for 256 bytes up to 5 for 4096.
 type MTU uint8
 

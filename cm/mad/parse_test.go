@@ -170,9 +170,9 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("MTU %d has code %d", mtu, got)
 		}
 	}
-	for d, code := range map[time.Duration]Interval{0: 0, 4096: 0, 4097: 1, 67 * time.Millisecond: 14, 4 * time.Second: 20, 1 << 62: 31} {
-		if got := IntervalOf(d); got != code {
-			t.Errorf("%v has code %d, want %d", d, got, code)
+	for code, want := range map[Interval]time.Duration{0: 4096, 1: 8192, 14: 67_108_864, 31: 4096 << 31} {
+		if got := code.Duration(); got != want {
+			t.Errorf("code %d stands for %v, want %v", code, got, want)
 		}
 	}
 	if d := Interval(255).Duration(); d != Interval(31).Duration() {
