@@ -20,7 +20,7 @@ test: ## the tests, once
 race: ## the tests under the race detector
 	go test -race -shuffle=on ./...
 
-seeds: ## the fault harness and the handshakes over SEEDS seeds
+seeds: ## SEEDS seeds of the fault harness, handshakes and bundles; a tenth of sessions, Mock and hostile peers
 	@BRAID_SEEDS=$(SEEDS) scripts/check.sh seeds
 
 soak: ## SOAK seeds of each kind, on all cores; an interrupt shows what was covered

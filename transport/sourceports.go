@@ -3,9 +3,9 @@ package transport
 import "math/rand/v2"
 
 // sourcePorts says which source port each virtual path takes. Path i begins with
-// port i; probing moves a path to a port that no path has tried (MP-RDMA §3.5: "a
-// new random VP"). The peer knows a path by its number alone, so a move needs no
-// word to it.
+// port i; probing moves a path to a random one of all ports (MP-RDMA §3.5: "a new
+// random VP"), which another path may be using too. The peer knows a path by its
+// number alone, so a move needs no word to it.
 type sourcePorts struct {
 	total int      // ports of the engine
 	moved []uint16 // by path; nil: none has moved

@@ -3,8 +3,8 @@ package transport
 import "testing"
 
 // Where the engine has more source ports than the connection has paths, probing
-// tries ports that no path has used, and the path then stays there (§3.5: "a new
-// random VP"). Packets that are on their way keep their port.
+// tries all of them in time, and a path stays at the port that it has tried (§3.5: "a
+// new random VP"). Packets that are on their way keep their port.
 func TestMPProbesNewSourcePorts(t *testing.T) {
 	const ports, paths = 64, 4
 	o := WireOptions()
