@@ -154,7 +154,7 @@ func (a *Agent) handle(completions []verbs.Completion) error {
 			return err // flushed: the queue pair is closed
 		}
 		slot := int(c.WRID)
-		// Managers speak from queue pair 1 to queue pair 1.
+		// Managers send from queue pair 1 to queue pair 1.
 		if from := a.sources[i].Unmap(); from.IsValid() && c.SrcQP == mad.QPN {
 			a.senders[from] = c.Source
 			start := slot * agentSlot

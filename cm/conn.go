@@ -231,7 +231,7 @@ func (c *Conn) timeoutError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", noAnswer(responded), ctx.Err())
 }
 
-// forget takes a connection off the list of those that hear of events.
+// forget takes a connection off the list of those that are told of events.
 func (m *Manager) forget(c *Conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

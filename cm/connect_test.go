@@ -267,7 +267,7 @@ func TestPeerDies(t *testing.T) {
 		}
 		a.leaves()
 		if cb.Err() != nil {
-			t.Errorf("a peer that heard nothing knows of the end: %v", cb.Err())
+			t.Errorf("a peer that received nothing knows of the end: %v", cb.Err())
 		}
 		must(t, cb.Close())
 		b.leaves()

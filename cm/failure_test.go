@@ -79,7 +79,7 @@ func TestClientIsSlow(t *testing.T) {
 	}
 }
 
-// TestServerDies: a server that is heard once and then dies is told apart from
+// TestServerDies: a server that replies once and then dies is told apart from
 // one that is not there.
 func TestServerDies(t *testing.T) {
 	bubble(t, func(t *testing.T, n *loopnet.Network, a, b *side) {

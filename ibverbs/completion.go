@@ -27,7 +27,7 @@ func (q *qp) completionOf(c *transport.Completion, receive bool, sequence uint32
 	}
 	status := statusOf(done.status)
 	if status == transport.Success {
-		q.heardFromPeer()
+		q.notePeerAlive()
 	} else {
 		q.noteFailure(status)
 	}

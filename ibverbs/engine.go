@@ -27,7 +27,7 @@ type engine struct {
 	adapter *adapter
 	channel *C.struct_ibv_comp_channel
 
-	// mu is the ownership that verbs.Engine speaks of. It guards everything down to
+	// mu is the ownership that verbs.Engine describes. It guards everything down to
 	// the blank line.
 	mu        sync.Mutex
 	domains   map[transport.PD]*domain

@@ -16,9 +16,9 @@ import (
 // a WRITE of no bytes, which any responder acknowledges and which changes nothing
 // there. The NIC repeats it as it does any request, and fails the queue pair in the end.
 type keepalive struct {
-	heard  transport.Time // when a completion showed that the peer was there
-	timer  *time.Timer    // nil: not wanted
-	asking bool           // the NIC has a question that is not answered yet
+	aliveAt transport.Time // when a completion showed that the peer was there
+	timer   *time.Timer    // nil: not wanted
+	asking  bool           // the NIC has a question that is not answered yet
 }
 
 // watchPeer begins, changes or ends the watch, as the attributes and the state say.
@@ -31,7 +31,7 @@ func (q *qp) watchPeer() {
 	if q.kind != verbs.RC || q.attr.Keepalive <= 0 || q.state != transport.RTS || q.handle == nil {
 		return
 	}
-	k.heard = q.engine.Now()
+	k.aliveAt = q.engine.Now()
 	k.timer = time.AfterFunc(time.Duration(q.attr.Keepalive), q.checkPeer)
 }
 
@@ -43,7 +43,7 @@ func (q *qp) checkPeer() {
 	if k.timer == nil || q.state != transport.RTS {
 		return
 	}
-	silence := q.engine.Now() - k.heard
+	silence := q.engine.Now() - k.aliveAt
 	if silence < q.attr.Keepalive {
 		k.timer.Reset(time.Duration(q.attr.Keepalive - silence))
 		return
@@ -55,11 +55,11 @@ func (q *qp) checkPeer() {
 	}
 }
 
-// heardFromPeer notes that a request of this end, or of the peer, has succeeded.
-func (q *qp) heardFromPeer() { q.keepalive.heard = q.engine.Now() }
+// notePeerAlive notes that a request of this end, or of the peer, has succeeded.
+func (q *qp) notePeerAlive() { q.keepalive.aliveAt = q.engine.Now() }
 
 // postMarker posts a request of the engine's own, without bytes, of which the program
-// hears nothing.
+// is told nothing.
 func (q *qp) postMarker(opcode C.uint32_t) bool {
 	r := q.engine.request
 	r.id, r.opcode, r.flags = C.uint64_t(makeID(q.id, false, q.sends.tail)), opcode, C.IBV_SEND_SIGNALED

@@ -68,7 +68,7 @@ func TestDownLeavesNothing(t *testing.T) {
 
 func TestDownEndsWhatRunsInTheLab(t *testing.T) {
 	n := up(t, Options{HostsPerLeaf: 1, Spines: 1})
-	// One that does not hear the request to end.
+	// One that ignores the request to end.
 	cmd := exec.Command("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
 	if err := n.Start("h0", cmd); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func Down(name string) error {
 }
 
 // endProcesses ends what runs in the namespaces: with a request first, and by
-// force where that is not heard.
+// force where that is ignored.
 func endProcesses(namespaces []string) error {
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
 		for deadline := time.Now().Add(endTime); ; time.Sleep(endedPoll) {

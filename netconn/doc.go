@@ -1,5 +1,5 @@
 // Package netconn makes net.Conn and net.Listener out of braid channels, so that
-// net/http, gRPC and what else speaks through package net runs over braid unchanged:
+// net/http, gRPC and what else uses package net runs over braid unchanged:
 //
 //	l, err := netconn.Listen(server, 7174)
 //	err = http.Serve(l, handler)

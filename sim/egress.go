@@ -38,7 +38,7 @@ type egress struct {
 	others    [priorities]queue // that of the usual priority is not used
 	marked    uint64
 	dropped   uint64 // by a full buffer
-	pauses    uint64 // XOFF heard
+	pauses    uint64 // XOFF received
 	offs      uint64 // how often XOFF was sent first
 	refresh   *[priorities]refresher
 	pausedFor Time

@@ -241,7 +241,7 @@ func (f *flow) completed(c *verbs.Completion) {
 // received takes the notice at the receiver.
 func (f *flow) received(c *verbs.Completion) {
 	if err := c.Err(); err != nil {
-		return // the sender hears of it too
+		return // the sender is told of it too
 	}
 	f.arrived = f.to.host.now()
 	f.release(f.whenReceived)

@@ -13,7 +13,7 @@ type ingress struct {
 func (i *ingress) arrive(p *packet) {
 	s := i.shard()
 	if p.pause != noPause {
-		i.twin.hear(p)
+		i.twin.obey(p)
 		s.pool.put(p)
 		return
 	}

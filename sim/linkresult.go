@@ -14,7 +14,7 @@ type LinkResult struct {
 	Lost       uint64 // packets that a fault lost
 	Damaged    uint64
 	Doubled    uint64
-	Pauses     uint64 // PFC: XOFF frames heard
+	Pauses     uint64 // PFC: XOFF frames received
 	Paused     Time   // PFC: how long the sender was stopped, summed over priorities
 	Expired    uint64 // PFC: pauses that ended by themselves, because no XON came
 	PausesLost uint64 // PFC: frames that a fault lost or damaged

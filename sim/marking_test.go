@@ -75,7 +75,7 @@ func TestQueueMarks(t *testing.T) {
 	}
 }
 
-// TestMarkHoldsTheQueue checks the whole loop: senders that hear marks keep the
+// TestMarkHoldsTheQueue checks the whole loop: senders that are told of marks keep the
 // queue near the threshold, and without marks they fill it.
 func TestMarkHoldsTheQueue(t *testing.T) {
 	peak := func(m Marking) int {

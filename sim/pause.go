@@ -52,8 +52,8 @@ func (e *egress) control(kind pauseFrame, priority uint8, quanta uint16) {
 	e.carry(arrival, p)
 }
 
-// hear obeys a PFC frame from the peer.
-func (e *egress) hear(p *packet) {
+// obey does as a PFC frame from the peer says.
+func (e *egress) obey(p *packet) {
 	if p.pause == pauseOn {
 		e.resume(p.priority)
 		return

@@ -29,7 +29,7 @@ func arriveWhenStopped(t *testing.T, quanta uint16, again Time) Time {
 // TestPauseEndsByItself checks that a pause lasts as long as its frame says.
 func TestPauseEndsByItself(t *testing.T) {
 	const (
-		heard   = Microsecond + 67_200*Picosecond // the frame's length and the link
+		arrives = Microsecond + 67_200*Picosecond // the frame's length and the link
 		quantum = 51_200 * Picosecond             // 512 bits at 10 Gb/s
 		travel  = 4 * Microsecond                 // two links, 1250 bytes each
 	)
@@ -39,9 +39,9 @@ func TestPauseEndsByItself(t *testing.T) {
 		again  Time
 		want   Time
 	}{
-		{"short", 100, 0, heard + 100*quantum + travel},
-		{"longest", 65535, 0, heard + 65535*quantum + travel},
-		{"prolonged", 100, 4 * Microsecond, heard + 4*Microsecond + 100*quantum + travel},
+		{"short", 100, 0, arrives + 100*quantum + travel},
+		{"longest", 65535, 0, arrives + 65535*quantum + travel},
+		{"prolonged", 100, 4 * Microsecond, arrives + 4*Microsecond + 100*quantum + travel},
 		{"endless", 0, 0, never},
 	} {
 		if got := arriveWhenStopped(t, test.quanta, test.again); got != test.want {
@@ -118,14 +118,14 @@ func TestLostPFCFrames(t *testing.T) {
 // TestFaultsSparePFCFrames checks that an impairment which does not name PFC frames
 // leaves them alone, and that one which does delays them too.
 func TestFaultsSparePFCFrames(t *testing.T) {
-	const heard = Microsecond + 67_200*Picosecond
+	const arrives = Microsecond + 67_200*Picosecond
 	for _, test := range []struct {
 		name string
 		i    Impairment
 		want Time
 	}{
-		{"spared", Impairment{Down: true, Delay: 7 * Microsecond}, heard},
-		{"delayed", Impairment{Delay: 7 * Microsecond, Pauses: true}, heard + 7*Microsecond},
+		{"spared", Impairment{Down: true, Delay: 7 * Microsecond}, arrives},
+		{"delayed", Impairment{Delay: 7 * Microsecond, Pauses: true}, arrives + 7*Microsecond},
 		{"cut", Impairment{Down: true, Pauses: true}, never},
 	} {
 		n := newNetwork(t, star(2, 10*gbps), Config{Seed: 1})

@@ -14,12 +14,12 @@ func incast(senders int, bytes int64) (flows []workload.Flow) {
 	return flows
 }
 
-// heard counts XOFF and XON frames as each egress obeys them.
-type heard struct{ offs, ons map[string]int }
+// pauseCount counts XOFF and XON frames as each egress obeys them.
+type pauseCount struct{ offs, ons map[string]int }
 
-// listen counts the PFC frames that are sent.
-func listen(n *Network) heard {
-	h := heard{map[string]int{}, map[string]int{}}
+// countPauses counts the PFC frames that are sent.
+func countPauses(n *Network) pauseCount {
+	h := pauseCount{map[string]int{}, map[string]int{}}
 	for _, lane := range n.lanes {
 		name := lane.peer.twin.name // what the frame stops
 		lane.extras().spoil = func(kind pauseFrame) bool {
@@ -40,7 +40,7 @@ func TestPFCLosesNothing(t *testing.T) {
 		cfg := Config{Seed: 1}
 		cfg.Switch = SwitchConfig{Buffer: 1 << 20, PFC: pfc}
 		n := newNetwork(t, star(17, 10*gbps), cfg)
-		h := listen(n)
+		h := countPauses(n)
 		traffic := carry(t, n, paper, incast(16, 500_000)...)
 		finish(t, n, traffic)
 		sum := total(n)

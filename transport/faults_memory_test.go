@@ -8,7 +8,7 @@ var memoryRows = []faultRow{
 }
 
 // testDeregisteredInFlight: after a region is gone no byte of it changes, and
-// the writer hears of it.
+// the writer is told of it.
 func testDeregisteredInFlight(t *testing.T) {
 	for _, rc := range []bool{false, true} {
 		for _, kind := range []Op{OpWrite, OpRead} {

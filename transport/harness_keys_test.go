@@ -86,7 +86,7 @@ func (k *offered) named(o *operation) *offer {
 	return &k.window
 }
 
-// harnessMemory is the memory of a host, which hears of keys that the peer ends.
+// harnessMemory is the memory of a host, which is told of keys that the peer ends.
 type harnessMemory struct {
 	*testMemory
 	invalidated func(rkey wire.RKey)
@@ -165,7 +165,7 @@ func (h *host) endKey(e keyEnd) {
 	h.service()
 }
 
-// noteInvalidated hears of a key that a SEND with invalidate has ended.
+// noteInvalidated is told of a key that a SEND with invalidate has ended.
 func (h *host) noteInvalidated(rkey wire.RKey) {
 	for _, t := range []target{windowTarget, patternTarget, cellsTarget} {
 		if k := h.model.keys.of(t); k.rkey == rkey && !k.ended {

@@ -42,7 +42,7 @@ func (l *liveness) takeQuestion() bool {
 	return due
 }
 
-// start begins to watch the peer as of now. That it has not been heard of
+// start begins to watch the peer as of now. That nothing of it has arrived
 // before is not silence: it may not even know of the connection yet.
 func (l *liveness) start(now Time) { l.receivedAt, l.asked, l.due = now, 0, false }
 
@@ -103,13 +103,13 @@ func (l *liveness) next(now Time, s *situation) Time {
 type silence uint8
 
 const (
-	silenceShort silence = iota // the peer was heard of, or other timers watch
+	silenceShort silence = iota // something of the peer has arrived, or other timers watch
 	silenceAsked                // it is asked whether it lives
 	silenceAgain                // likewise, and the last question was not answered
 	silenceFinal                // it was asked often enough
 )
 
-// look runs when it is time to: the peer was heard of meanwhile, or it is
+// look runs when it is time to: something of the peer has arrived meanwhile, or it is
 // asked, or it has not answered often enough. It returns when to look again.
 func (l *liveness) look(now Time, s *situation) (found silence, again Time) {
 	wait := s.silenceAllowed()

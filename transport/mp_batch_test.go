@@ -27,7 +27,7 @@ func digest(m *MP) string {
 		m.gate.control.Window(), m.out[requests].una, m.out[requests].nxt, m.out[requests].ooh, m.gate.released, m.loss.inFlight(), clocks, paths, c)
 }
 
-// twin is a sender that hears single or batched acknowledgements.
+// twin is a sender that receives single or batched acknowledgements.
 type twin struct {
 	*mpTest
 	batched bool
@@ -53,7 +53,7 @@ func (w *twin) answer(g group) {
 				b.ReTx |= 1 << (g.ns[i] - g.ns[0])
 			}
 		}
-		w.hearBatch(b)
+		w.ackBatch(b)
 		return
 	}
 	for i, n := range g.ns {

@@ -40,7 +40,7 @@ func TestMPForgedBatch(t *testing.T) {
 	q.write(40)
 	b := q.batchOf([]int{0, 1, 2, 3}, func(int) bool { return false })
 	b.Received = ^uint64(0)
-	q.hearBatch(b)
+	q.ackBatch(b)
 	if q.mp.out[requests].nxt-q.mp.out[requests].una > 8 || q.mp.Counters().Stale == 0 {
 		t.Error("packets that were never sent were acknowledged")
 	}
@@ -204,7 +204,7 @@ func TestMPReceiveTooShort(t *testing.T) {
 	if len(got) != 2 || got[0].WRID != 1 || got[0].Status != LocLenErr || got[1].Status != WRFlushErr {
 		t.Fatalf("completions %+v", got)
 	}
-	q.wantRepliesIgnoringAcks("the peer hears", "NAK_INVALID_REQUEST 1 refused 1 head 1")
+	q.wantRepliesIgnoringAcks("the peer is told", "NAK_INVALID_REQUEST 1 refused 1 head 1")
 	q.wantBytes("nothing beyond the receive", q.local, 300, make([]byte, 300))
 }
 
@@ -217,7 +217,7 @@ func TestMPResponsesGoBeforeTheRefusal(t *testing.T) {
 	q.wantRepliesIgnoringAcks("the response is not delivered yet")
 	q.ack(mpResponse(0))
 	q.wantRepliesIgnoringAcks("now the refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
-	q.wantEvents("the application hears", EventQPAccessErr)
+	q.wantEvents("the application is told", EventQPAccessErr)
 }
 
 // Posts that must fail do so at once and without side effects.

@@ -114,7 +114,7 @@ func (q *mpTest) batchOf(ns []int, isMarked func(int) bool) wire.MPAckBatch {
 	return b
 }
 
-func (q *mpTest) hearBatch(b wire.MPAckBatch) Verdict {
+func (q *mpTest) ackBatch(b wire.MPAckBatch) Verdict {
 	q.t.Helper()
 	return q.handlePacket(Packet{Headers: wire.Headers{
 		BTH:  wire.BTH{Opcode: wire.MPAcknowledgeBatch, PSN: b.Base},

@@ -30,7 +30,7 @@ type lossRecovery interface {
 	// detect looks for losses that an acknowledgement by path p implies, silence
 	// being how much later a packet must have arrived by another path to prove one.
 	detect(now Time, p Path, silence Time)
-	// forgive forgets what speaks against a path.
+	// forgive forgets what counts against a path.
 	forgive(p Path)
 	// verdicts returns what was found out since the last call; it is valid until the next.
 	verdicts() []verdict
@@ -56,5 +56,5 @@ const (
 	foundLate                   // it had been taken for lost and arrived after all
 	foundLost                   // it is taken for lost
 	foundLosing                 // packets of the path were lost while later ones arrived
-	foundSilent                 // the path has not been heard of while others were
+	foundSilent                 // no acknowledgement has named the path while others were named
 )

@@ -38,8 +38,8 @@ type pathFlight struct {
 	sentOrder  uint32           // transmissions on this path so far
 	ackedOrder uint32           // the latest of them known to have arrived
 	flight     *fifo[pathEntry] // transmissions in order, with stale ones in between; nil before the first
-	heardAt    Time             // when an acknowledgement last named the path
-	unheard    uint16           // packets given up since the path was last heard of
+	ackedAt    Time             // when an acknowledgement last named the path
+	givenUp    uint16           // packets given up since an acknowledgement last named the path
 }
 
 // pathEntry names one transmission: it is stale once the packet's record has
@@ -129,14 +129,14 @@ func (r *selective) sent(id streamID, s seq, p Path, now Time, again bool) {
 }
 
 // giveUp takes a transmission for lost because the packet is sent again on
-// suspicion. If what other paths were given later has arrived, that speaks
+// suspicion. If what other paths were given later has arrived, that counts
 // against its path; and a path that has swallowed several in a row is dead:
 // with little to send, no later arrival by the path itself would ever prove it.
 func (r *selective) giveUp(st *sendRecords, s seq, rec *record) {
 	r.judgeLost(st, s, rec)
 	if r.newest > rec.sentAt {
 		f := foundLosing
-		if r.paths[rec.path].unheard >= reorderTolerance {
+		if r.paths[rec.path].givenUp >= reorderTolerance {
 			f = foundSilent
 		}
 		r.report(f, 0, rec.path)
@@ -151,7 +151,7 @@ func (r *selective) judgeLost(st *sendRecords, s seq, rec *record) {
 	}
 	r.flying--
 	path := &r.paths[rec.path]
-	path.unheard = min(path.unheard+1, 1<<15)
+	path.givenUp = min(path.givenUp+1, 1<<15)
 	r.report(foundLost, s, rec.path)
 }
 
@@ -192,7 +192,7 @@ func (r *selective) evidence(rec *record) {
 		path.ackedOrder = rec.order
 	}
 	r.newest = max(r.newest, rec.sentAt)
-	path.unheard = 0
+	path.givenUp = 0
 }
 
 func (r *selective) advanced(id streamID, to seq) {
@@ -269,19 +269,19 @@ func (r *selective) timedOut(id streamID) {
 
 func (r *selective) forgive(p Path) {
 	if r.paths != nil {
-		r.paths[p].unheard = 0
+		r.paths[p].givenUp = 0
 	}
 }
 
-// detect sweeps the oldest transmissions of the path that was heard of, and now
+// detect sweeps the oldest transmissions of the path that was named, and now
 // and then of the others, whose silence may prove something.
-func (r *selective) detect(now Time, heard Path, silence Time) {
+func (r *selective) detect(now Time, named Path, silence Time) {
 	if r.paths == nil {
 		return
 	}
-	r.paths[heard].heardAt = now
+	r.paths[named].ackedAt = now
 	if now < r.swept+silence/8 {
-		r.sweep(heard, now, silence)
+		r.sweep(named, now, silence)
 		return
 	}
 	r.swept = now
@@ -290,7 +290,7 @@ func (r *selective) detect(now Time, heard Path, silence Time) {
 	}
 }
 
-// patienceWithSlowPaths is how many times longer a path that is heard of may take.
+// patienceWithSlowPaths is how many times longer a path that acknowledgements name may take.
 const patienceWithSlowPaths = 4
 
 func (r *selective) sweep(p Path, now, silence Time) {
@@ -298,7 +298,7 @@ func (r *selective) sweep(p Path, now, silence Time) {
 	if path.flight == nil {
 		return
 	}
-	if now <= path.heardAt+silence {
+	if now <= path.ackedAt+silence {
 		// It is slower than the others, not silent: later arrivals by the path itself
 		// tell what was lost. But everything waits for its packets meanwhile.
 		silence *= patienceWithSlowPaths

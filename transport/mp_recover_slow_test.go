@@ -5,7 +5,7 @@ import "testing"
 // A path whose queue is longer than the others' is slow, not silent: as long as
 // acknowledgements name it, what was sent much later by another path proves nothing.
 // Here the queue of one path of 24 grows by half of what is sent there.
-func TestMPSelectiveHearsSlowPaths(t *testing.T) {
+func TestMPSelectiveAllowsSlowPaths(t *testing.T) {
 	const paths, rounds = 24, 80
 	q := selectiveOn(t, paths, 1000, onPathsInTurn)
 	for round := range rounds {

@@ -93,7 +93,7 @@ func TestMPDeregisteredWhileReading(t *testing.T) {
 	q.mem.deregister(q.exposed)
 	q.acks(mpResponse(0), mpResponse(1), mpResponse(2), mpResponse(3))
 	q.wantRepliesIgnoringAcks("no byte more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")
-	q.wantEvents("the application hears", EventQPAccessErr)
+	q.wantEvents("the application is told", EventQPAccessErr)
 }
 
 // A READ whose request was delivered has no packet outstanding. If the peer

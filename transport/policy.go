@@ -59,19 +59,19 @@ type Restarter interface {
 
 // CongestionControl owns the window: the second seam. Windows are in packets.
 type CongestionControl interface {
-	// OnAck hears of one acknowledged packet.
+	// OnAck is told of one acknowledged packet.
 	OnAck(now Time, marked bool, rtt Time, bytes int)
-	// OnSlowAck hears of an acknowledgement of a path that is too slow (§3.3.2).
+	// OnSlowAck is told of an acknowledgement of a path that is too slow (§3.3.2).
 	OnSlowAck()
-	// OnLoss hears of packets declared lost; at most one reduction per round trip is its business.
+	// OnLoss is told of packets declared lost; at most one reduction per round trip is its business.
 	OnLoss(now Time, packets int, rtt Time)
-	// OnTimeout hears that nothing was acknowledged for a retransmission timeout.
+	// OnTimeout is told that nothing was acknowledged for a retransmission timeout.
 	OnTimeout()
-	// OnSpuriousTimeout hears that the last timeout was an error: what it took for lost had arrived.
+	// OnSpuriousTimeout is told that the last timeout was an error: what it took for lost had arrived.
 	OnSpuriousTimeout()
-	// OnUnused hears of an acknowledgement that released a packet when there was nothing to send (§3.5 path window reduction).
+	// OnUnused is told of an acknowledgement that released a packet when there was nothing to send (§3.5 path window reduction).
 	OnUnused()
-	// OnRestart hears that sending begins again after an idle time (§3.5).
+	// OnRestart is told that sending begins again after an idle time (§3.5).
 	OnRestart()
 	// Window returns the congestion window.
 	Window() float64

@@ -28,7 +28,7 @@ func NewFlowlet(gap time.Duration) func(paths int, o *MPOptions, r *rand.Rand) P
 
 var _ Clocked = (*flowlet)(nil)
 
-// At hears when the next packet is sent.
+// At is told when the next packet is sent.
 func (f *flowlet) At(now Time) {
 	f.due = f.due || now-f.last > f.gap
 	f.last = now

@@ -11,7 +11,7 @@ import (
 
 const fortyGigabit = 40e9
 
-// trajectory is what a connection hears, and its state at some instants. Times
+// trajectory is what a connection receives, and its state at some instants. Times
 // are in µs.
 type trajectory struct {
 	name   string

@@ -21,7 +21,7 @@ func newKeepaliveScript(t *testing.T, change func(*Attr)) *rcScript {
 }
 
 // TestRCKeepaliveAsksASilentPeer: a WRITE of no bytes, which needs no key and of
-// which the program hears nothing.
+// which the program is told nothing.
 func TestRCKeepaliveAsksASilentPeer(t *testing.T) {
 	s := newKeepaliveScript(t, nil)
 	s.cfg.SignalAll = true
@@ -40,7 +40,7 @@ func TestRCKeepaliveAsksASilentPeer(t *testing.T) {
 		if s.Timeout() > s.now+testKeepalive {
 			t.Fatalf("looks again in %d ns, want within %d", s.Timeout()-s.now, testKeepalive)
 		}
-		s.advanceToTimer() // the peer was heard a microsecond after this timer was set
+		s.advanceToTimer() // something of the peer arrived a microsecond after this timer was set
 	}
 	s.wantCompletions("nothing of it")
 	s.wantEvents("nothing of it")
@@ -49,7 +49,7 @@ func TestRCKeepaliveAsksASilentPeer(t *testing.T) {
 	}
 }
 
-// TestRCKeepaliveIsNotNeeded while the peer is heard of.
+// TestRCKeepaliveIsNotNeeded while packets of the peer arrive.
 func TestRCKeepaliveIsNotNeeded(t *testing.T) {
 	s := newKeepaliveScript(t, nil)
 	for psn := range wire.PSN(5) {
@@ -120,7 +120,7 @@ func TestRCKeepaliveIsPatient(t *testing.T) {
 		t.Errorf("gives up %v after the first question, want %v", s.now-asked, every/2)
 	}
 	s.ack(0)
-	s.wantState("the last question was heard", RTS)
+	s.wantState("the last question has arrived", RTS)
 
 	// A request of the program does not wait for a lost question, nor suffer from
 	// its retries.
@@ -234,7 +234,7 @@ func TestRCKeepaliveNeedsRTS(t *testing.T) {
 }
 
 // TestRCKeepaliveBetweenTwo: an idle connection lives on, at the price of two
-// packets per period, and neither program hears of it.
+// packets per period, and neither program is told of it.
 func TestRCKeepaliveBetweenTwo(t *testing.T) {
 	const periods = 20
 	p := newRCPair(t, func(a *Attr) { a.Keepalive = testKeepalive })

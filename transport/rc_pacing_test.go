@@ -9,7 +9,7 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// steadyRate is a rate control that does as it is told and remembers what it heard.
+// steadyRate is a rate control that does as it is told and remembers what it was told.
 type steadyRate struct {
 	bitsPerSecond float64
 	notices       []Time
@@ -69,7 +69,7 @@ func TestRCPacesRequests(t *testing.T) {
 	s.wantTimeline("each packet takes its time", 100*Microsecond,
 		"0 WRITE_FIRST 0?", "10.5 WRITE_MIDDLE 1", "20.5 WRITE_MIDDLE 2", "30.5 WRITE_LAST 3?")
 	if rate.packets != 4 || rate.bytes != 4*320+16 {
-		t.Errorf("the control heard of %d packets with %d bytes", rate.packets, rate.bytes)
+		t.Errorf("the control was told of %d packets with %d bytes", rate.packets, rate.bytes)
 	}
 	s.write(2)
 	s.wantTimeline("no burst after an idle time", 20*Microsecond, "0 WRITE_FIRST 4", "10.5 WRITE_LAST 5?")
@@ -103,7 +103,7 @@ func TestRCDoesNotPaceAcknowledgements(t *testing.T) {
 	s.wantTimeline("the request in its turn", 20*Microsecond, "10.5 WRITE_LAST 1?")
 }
 
-// The rate control hears congestion notices.
+// The rate control is told of congestion notices.
 func TestRCTellsRateControlOfNotices(t *testing.T) {
 	s, rate := newPacedScript(t, nil)
 	s.response(wire.CNP, 0, 0, nil)

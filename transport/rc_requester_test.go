@@ -72,7 +72,7 @@ func TestRCGoesBackOnSequenceNak(t *testing.T) {
 }
 
 // TestRCNakAfterTimeout: once silence made us transmit again, a NAK for the
-// same packet speaks of that transmission.
+// same packet is about that transmission.
 func TestRCNakAfterTimeout(t *testing.T) {
 	s := newRCScript(t, nil)
 	s.write(2)

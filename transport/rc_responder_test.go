@@ -278,7 +278,7 @@ func TestRCReceiverNotReady(t *testing.T) {
 }
 
 // TestRCNotReadyAfterGap: when the missing packet comes and finds no receive,
-// that is what the peer must hear.
+// that is what the peer must be told.
 func TestRCNotReadyAfterGap(t *testing.T) {
 	s := newRCScript(t, nil)
 	s.request(wire.SendOnly, 1, 5, nil)

@@ -25,7 +25,7 @@ type address struct {
 	rx      *rxSocket
 	mtu     int // the largest payload of an MP packet that the interface carries
 	checker checker
-	heard   uint64 // the round in which something last arrived
+	arrived uint64 // the round in which something last arrived
 	// overflowSeen is the kernel's count of dropped packets that the statistics have.
 	overflowSeen uint32
 }
@@ -160,7 +160,7 @@ func (e *engine) LocalAddrs() []netip.Addr {
 }
 
 // RouteTo finds the address from which the device talks to a peer, and keeps to
-// it: the one at which the peer was heard last, or else the one of the route.
+// it: the one at which something of the peer last arrived, or else the one of the route.
 func (e *engine) RouteTo(remote netip.Addr) (verbs.Route, error) {
 	remote, err := canonical(remote)
 	if err != nil {

@@ -21,7 +21,7 @@ type engine struct {
 	cfg Config
 	own *address // the one that the device has from the start
 
-	// mu is the ownership that verbs.Engine speaks of. It guards everything
+	// mu is the ownership that verbs.Engine describes. It guards everything
 	// down to the blank line.
 	mu         sync.Mutex
 	addrs      []*address              // local ones, own first

@@ -80,7 +80,7 @@ func TestFault29ReceiverNotReady(t *testing.T) {
 					t.Errorf("completion: %v", err)
 				}
 				// A multi-path sender may have sent the packet twice, in doubt, by the time
-				// that it hears of the first refusal.
+				// that it receives the first refusal.
 				sent, want := b.qp.Stats().RNRNaksSent, uint64(max(retries, 0)+1)
 				if sent < want || kind == verbs.RC && sent > want {
 					t.Errorf("%d RNR NAKs, want %d", sent, want)

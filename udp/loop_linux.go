@@ -167,7 +167,7 @@ func (e *engine) sleep(who int, until verbs.Readiness) {
 	e.sleepers[who] = 0
 	if events.readable {
 		for _, a := range e.addrs {
-			a.heard = e.rounds
+			a.arrived = e.rounds
 		}
 	}
 	if err != nil {

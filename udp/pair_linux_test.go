@@ -14,7 +14,7 @@ var (
 )
 
 // pair is a receiver and a batch of senders on the loopback interface, with the words
-// in which the tests speak: post, flush, wantPackets.
+// of which the tests consist: post, flush, wantPackets.
 type pair struct {
 	t     *testing.T
 	rx    *rxSocket

@@ -35,7 +35,7 @@ func (e *engine) receive(now transport.Time, forApp bool) (worked, delivered boo
 
 // cold says whether the socket is to be passed over in this round.
 func (a *address) cold(round uint64) bool {
-	return round-a.heard > coldRounds && round%coldEvery != 0
+	return round-a.arrived > coldRounds && round%coldEvery != 0
 }
 
 // receiveAt is receive for one address.
@@ -51,7 +51,7 @@ func (e *engine) receiveAt(a *address, now transport.Time, forApp bool) (worked,
 			e.handleRun(now, a, a.rx.message(i))
 		}
 		if n > 0 {
-			worked, a.heard = true, e.rounds
+			worked, a.arrived = true, e.rounds
 		}
 		total += n
 		if forApp && n > 0 && e.deliverAll() {
@@ -175,7 +175,7 @@ func (e *engine) portOf(a *address, m *rxMessage) *port {
 }
 
 // admits says whether the packet may be one for a queue pair. A connected queue pair
-// hears nobody but its peer, and at no other address than the one that it sends from.
+// takes packets of nobody but its peer, and at no other address than the one that it sends from.
 func (e *engine) admits(p *port, a *address, m *rxMessage) bool {
 	packet := &e.packet
 	if packet.PKey|0x8000 != wire.DefaultPKey {

@@ -25,12 +25,12 @@ func TestRCOptionsReachTheTransport(t *testing.T) {
 	}})
 	p.a.post(verbs.SendWR{ID: 1, Op: verbs.OpWrite, SGEs: p.a.sge(0, 1<<15), RemoteAddr: p.b.mr.Addr(), RKey: p.b.mr.RKey()})
 	p.a.wantDone(1, verbs.OpWrite)
-	heard := 0
+	told := 0
 	for _, r := range made {
-		heard += r.packets
+		told += r.packets
 	}
-	if sent := p.a.qp.Stats().PacketsSent; heard == 0 || uint64(heard) != sent {
-		t.Errorf("the rate control heard of %d packets of %d", heard, sent)
+	if sent := p.a.qp.Stats().PacketsSent; told == 0 || uint64(told) != sent {
+		t.Errorf("the rate control was told of %d packets of %d", told, sent)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // Retype makes an RC queue pair of an MP one, or the reverse, while it is in
 // RESET. It keeps its number, the packet number of its first packet, its queues
 // and its options, as far as the new type has a use for them; so a connection
-// manager can name a queue pair to a peer before it knows what the peer speaks.
+// manager can name a queue pair to a peer before it knows which types the peer has.
 func (q *QP) Retype(kind QPType) error {
 	if err := q.lock(); err != nil {
 		return err

@@ -8,7 +8,7 @@ import "errors"
 var (
 	// ErrTruncated: fewer bytes than the header, or the opcode's headers, need.
 	ErrTruncated = errors.New("wire: truncated")
-	// ErrOpcode: an opcode that is reserved or belongs to a service not spoken here.
+	// ErrOpcode: an opcode that is reserved or belongs to a service not supported here.
 	ErrOpcode = errors.New("wire: unknown opcode")
 	// ErrVersion: a transport header version other than 0, or a multi-path
 	// header version other than MPVersion.

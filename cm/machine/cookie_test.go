@@ -49,7 +49,7 @@ func TestCookieIsSpared(t *testing.T) {
 	p.b.sent("no cookie")
 }
 
-// TestListenProven: a service that asks everybody for a cookie hears of no request
+// TestListenProven: a service that asks everybody for a cookie is told of no request
 // before, though there would be room, and though the address has answered a probe.
 func TestListenProven(t *testing.T) {
 	p := newPair(t)

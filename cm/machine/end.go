@@ -78,7 +78,7 @@ func (m *Machine) handleREJ(now Time, from netip.Addr, msg *mad.REJ) {
 	m.remove(now, c)
 }
 
-// findWithdrawn is the connection that a peer gives up before it has heard of
+// findWithdrawn is the connection that a peer gives up before it has received
 // our identifier. Who says so has proven nothing, so only a half-open
 // connection can be ended, and by naming the adapter that asked (IBTA 12.6.7).
 func (m *Machine) findWithdrawn(from netip.Addr, msg *mad.REJ) *conn {

@@ -12,7 +12,7 @@ const (
 	MRAPrivateLen = 222
 )
 
-// Subject is the message that a REJ or an MRA speaks of.
+// Subject is the message that a REJ or an MRA is about.
 type Subject uint8
 
 // What can be rejected or delayed.

@@ -38,7 +38,7 @@ type Link struct {
 	Marking           Marking
 	InitialQueue      float64 // packets at time zero
 
-	// FeedbackRTT is R*_j, the age of the marks that senders hear. Zero is the
+	// FeedbackRTT is R*_j, the age of the marks that senders learn of. Zero is the
 	// RTT at the fixed point's queue, which is right wherever the queue settles.
 	FeedbackRTT time.Duration
 }

@@ -95,13 +95,13 @@ func (m *model) sum(state, cwnd, load []float64) {
 }
 
 // slope evaluates eq. (6) and (7) at a state, with the marking ratios that the
-// senders hear of at that moment.
-func (m *model) slope(state, heard, slope []float64) {
+// senders learn of at that moment.
+func (m *model) slope(state, marked, slope []float64) {
 	m.sum(state, m.cwnd, m.load)
 	queues := m.queues(state)
 	for i, window := range m.windows(state) {
 		path := m.paths[i]
-		rtt, ratio := m.links[path.link].rtt(queues[path.link]), heard[path.link]
+		rtt, ratio := m.links[path.link].rtt(queues[path.link]), marked[path.link]
 		// §3.2.1, eq. (6): each ACK of this path, w_i/R_j of them a second, adds
 		// a packet to it with probability 1/cwnd, or takes one with 1/2.
 		slope[i] = window / rtt * ((1-ratio)/m.cwnd[path.group] - ratio/2)

@@ -57,7 +57,7 @@ type solver struct {
 
 	slopes [4][]float64
 	stage  []float64
-	heard  []float64
+	marked []float64
 	cwnd   []float64
 	load   []float64
 }
@@ -69,7 +69,7 @@ func newSolver(cfg *Config) *solver {
 		fixed:    fixedPoint(m),
 		stepTime: cfg.Step.Seconds(),
 		state:    m.initialState(cfg),
-		heard:    make([]float64, len(m.links)),
+		marked:   make([]float64, len(m.links)),
 		cwnd:     make([]float64, len(m.count)),
 		load:     make([]float64, len(m.links)),
 	}
@@ -119,9 +119,9 @@ func (s *solver) slopeAt(at float64, state, slope []float64) {
 		if !s.model.immediate {
 			queue = s.histories[j].delayed(at)
 		}
-		s.heard[j] = s.model.links[j].marking.Probability(queue)
+		s.marked[j] = s.model.links[j].marking.Probability(queue)
 	}
-	s.model.slope(state, s.heard, slope)
+	s.model.slope(state, s.marked, slope)
 }
 
 // ahead is the state followed along a slope for some time.

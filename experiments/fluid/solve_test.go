@@ -159,8 +159,8 @@ func TestSolveDoesNotDependOnTheStep(t *testing.T) {
 }
 
 // Where everything is smooth the error falls with the fourth power of the step.
-// R* is a whole number of steps, so that the bend of the queue at time zero, heard
-// of at R*, falls between two steps.
+// R* is a whole number of steps, so that the bend of the queue at time zero, which
+// senders learn of at R*, falls between two steps.
 func TestSolveIsOfOrderFour(t *testing.T) {
 	at := func(feedback Feedback, step time.Duration) float64 {
 		cfg := Figure4(Figure4StandardRED)

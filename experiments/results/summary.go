@@ -84,7 +84,7 @@ type Network struct {
 	Lost     uint64  `json:"lost"`    // to faults
 	Damaged  uint64  `json:"damaged"`
 	Doubled  uint64  `json:"doubled"`
-	Pauses   uint64  `json:"pauses"` // PFC: XOFF frames heard
+	Pauses   uint64  `json:"pauses"` // PFC: XOFF frames received
 	PausedUs float64 `json:"paused_us"`
 	// PeakQueueBytes is the longest queue, and PeakQueue where it was.
 	PeakQueueBytes int    `json:"peak_queue_bytes"`

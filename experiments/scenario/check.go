@@ -22,7 +22,7 @@ func (c *checker) check() {
 	c.checkRun()
 	c.checkTransports()
 	if !c.checkTopology() {
-		return // the rest speaks of hosts and links
+		return // the rest is about hosts and links
 	}
 	c.checkFabric()
 	c.checkFaults()

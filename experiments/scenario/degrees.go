@@ -12,7 +12,7 @@ type Degrees struct {
 	counts [transport.MaxTrackingSlots + 1]atomic.Uint64
 }
 
-func (d *Degrees) hear(degree int) {
+func (d *Degrees) add(degree int) {
 	d.counts[min(max(degree, 0), len(d.counts)-1)].Add(1)
 }
 

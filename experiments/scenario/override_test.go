@@ -43,7 +43,7 @@ func TestSet(t *testing.T) {
 		t.Run(test.set, func(t *testing.T) {
 			s := mustParse(t, small)
 			if test.set == "topology={kind: ls128}" {
-				// Other hosts and links: what speaks of them goes too.
+				// Other hosts and links: what names them goes too.
 				if err := s.Set("faults=[]", "measure={}", test.set); err != nil {
 					t.Fatal(err)
 				}

@@ -138,12 +138,12 @@ func (r *Run) carry() error {
 	}
 	lineRate := s.hostRate()
 	for _, name := range sortedKeys(byTransport) {
-		var hear func(int)
+		var observe func(int)
 		if s.Measure.Degrees && s.Transports[name].MP != nil {
 			r.Degrees[name] = &Degrees{}
-			hear = r.Degrees[name].hear
+			observe = r.Degrees[name].add
 		}
-		carrier := s.Transports[name].carrier(lineRate, hear)
+		carrier := s.Transports[name].carrier(lineRate, observe)
 		carrier.Trace = s.Trace
 		traffic, err := r.Net.Carry(byTransport[name], carrier)
 		if err != nil {

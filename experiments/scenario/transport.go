@@ -73,14 +73,14 @@ func (t *Transport) parts() []any {
 }
 
 // carrier is the transport as the simulator takes it. lineRate is that of the
-// hosts; hear, if not nil, hears the out-of-order degree of each packet.
-func (t *Transport) carrier(lineRate int64, hear func(int)) sim.Carrier {
+// hosts; observe, if not nil, is told the out-of-order degree of each packet.
+func (t *Transport) carrier(lineRate int64, observe func(int)) sim.Carrier {
 	c := sim.Carrier{QPs: t.QPs, Chunk: int(t.Chunk), Depth: t.Depth}
 	c.QP.Conn.AckTimeout = verbs.AckTimeoutOf(t.AckTimeout)
 	c.QP.Conn.RetryCount = orNone(t.Retry)
 	if t.MP != nil {
 		c.QP.Type, c.QP.MP = verbs.MP, t.MP.options()
-		c.QP.MP.ObserveDegree = hear
+		c.QP.MP.ObserveDegree = observe
 		c.QP.Conn.Paths = t.MP.Paths
 	} else {
 		c.QP.Type, c.QP.RC = verbs.RC, t.RC.options(lineRate)

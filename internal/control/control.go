@@ -39,13 +39,13 @@ const (
 	failTimeout = time.Second
 	// keepalive is the silence after which a peer is asked whether it lives.
 	keepalive = time.Second
-	// window is enough for ends that speak in turns.
+	// window is enough for ends that send in turns.
 	window = 4
 )
 
 var (
 	// ErrProtocol is a message that was not due, or cannot be read.
-	ErrProtocol = errors.New("the peer speaks another protocol: use the same braid on both sides")
+	ErrProtocol = errors.New("the peer uses another protocol: use the same braid on both sides")
 	// ErrPeerLost is the end of a connection without a word.
 	ErrPeerLost = errors.New("connection to the peer lost")
 )

@@ -123,7 +123,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-func TestLastWordsAreHeard(t *testing.T) {
+func TestLastWordsArrive(t *testing.T) {
 	x := newExchange(t)
 	caller, called := x.call()
 	if err := caller.Send(t.Context(), "result", 7); err != nil {
@@ -142,7 +142,7 @@ func TestLastWordsAreHeard(t *testing.T) {
 	}
 }
 
-// The called end may give up at any time; whatever the caller does, it hears why.
+// The called end may give up at any time; whatever the caller does, it is told why.
 func TestFailureReachesTheCaller(t *testing.T) {
 	x := newExchange(t)
 	caller, called := x.call()

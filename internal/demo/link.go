@@ -12,7 +12,7 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// protocol is what the two ends speak.
+// protocol names what the two ends send each other.
 const protocol = "demo/3"
 
 // wish is what the requester asks for.

@@ -96,7 +96,7 @@ func newRequester(d *verbs.Device, channel *braid.Channel, c Config) (*requester
 	return r, err
 }
 
-// greet hears what the responder offers, and connects.
+// greet receives what the responder offers, and connects.
 func (r *requester) greet(ctx context.Context) error {
 	var theirs offer
 	if err := r.Receive(ctx, tellOffer, &theirs); err != nil {

@@ -125,10 +125,10 @@ func (m *Machine) retryLater(now time.Duration) {
 
 // Frames between the two ends of a TCP connection: a kind, and what it says.
 const (
-	frameTCP   = 1 // I send by TCP; a flag: by command
-	frameUDP   = 2 // I send by UDP; a flag: by command, so do the same
-	frameHeard = 3 // your probe with this number (3 bytes) has come by UDP
-	frameBye   = 4 // the channel is closed
+	frameTCP    = 1 // I send by TCP; a flag: by command
+	frameUDP    = 2 // I send by UDP; a flag: by command, so do the same
+	frameProbed = 3 // your probe with this number (3 bytes) has come by UDP
+	frameBye    = 4 // the channel is closed
 )
 
 func flagIf(set bool) byte {
@@ -182,7 +182,7 @@ func (m *Machine) Heard(now time.Duration, l Link, frame [FrameLen]byte) {
 		default:
 			m.closeIfUnused()
 		}
-	case frameHeard:
+	case frameProbed:
 		m.confirmed(now, uint32(frame[1])<<16|uint32(frame[2])<<8|uint32(frame[3]))
 	case frameBye:
 		m.do(Action{Kind: End})

@@ -213,7 +213,7 @@ func (m *Machine) Silent(now time.Duration) {
 	}
 }
 
-// fresh says whether something is so new that silence does not speak against it.
+// fresh says whether something is so new that silence does not count against it.
 func (m *Machine) fresh(now, since time.Duration) bool { return now-since < m.patience/4 }
 
 // moveToTCP sends by TCP from now on, and has the peer do so too.

@@ -26,7 +26,7 @@ const (
 	longestFirst = 30 * time.Second
 )
 
-// leaveNumber is the number of a probe that asks nothing: the sender hears nothing and has no TCP connection.
+// leaveNumber is the number of a probe that asks nothing: the sender receives nothing and has no TCP connection.
 // The peer may not know that, if the network has swallowed it.
 const leaveNumber = 0
 
@@ -42,7 +42,7 @@ func (m *Machine) Probed(now time.Duration, number uint32) {
 	case number == leaveNumber:
 		m.closeLink(now, ByBrokenTCP, errLeft)
 	default:
-		m.tell(frameHeard, byte(number>>16), byte(number>>8), byte(number))
+		m.tell(frameProbed, byte(number>>16), byte(number>>8), byte(number))
 	}
 }
 

@@ -34,7 +34,7 @@ type side struct {
 	number    int
 	m         *Machine
 	way       *connEnd // nil: UDP
-	heardAt   time.Duration
+	arrivedAt time.Duration
 	divertAt  time.Duration
 	attempt   *attempt
 	commands  int // that have no reply
@@ -117,7 +117,7 @@ func (s *side) send() {
 		arrives = s.way.carries()
 	}
 	if arrives {
-		w.after(w.delay(), func() { to.heardAt = w.now })
+		w.after(w.delay(), func() { to.arrivedAt = w.now })
 	}
 	w.after(w.patience/20, s.send)
 }
@@ -126,12 +126,12 @@ func (s *side) send() {
 // by the same way.
 func (s *side) look() {
 	w := s.w
-	if silent := w.now - max(s.heardAt, s.divertAt); silent >= w.patience/8 {
-		w.log("%v side %d hears nothing for %v", w.now, s.number, silent)
+	if silent := w.now - max(s.arrivedAt, s.divertAt); silent >= w.patience/8 {
+		w.log("%v side %d receives nothing for %v", w.now, s.number, silent)
 		s.m.Silent(w.now)
 	}
-	if w.now-max(s.heardAt, w.reached) > w.patience {
-		w.fail("side %d has heard nothing for %v, its patience, though %s", s.number, w.patience, w)
+	if w.now-max(s.arrivedAt, w.reached) > w.patience {
+		w.fail("side %d has received nothing for %v, its patience, though %s", s.number, w.patience, w)
 	}
 	w.after(w.patience/8, s.look)
 }
@@ -313,7 +313,7 @@ func TestSeed(t *testing.T) {
 func TestCanaries(t *testing.T) {
 	for name, plant := range map[string]func(*Action) bool{
 		"nobody says that it has left TCP":  func(a *Action) bool { return a.Kind == Probe && a.Number == leaveNumber },
-		"probes are not confirmed":          func(a *Action) bool { return a.Kind == Tell && a.frame[0] == frameHeard },
+		"probes are not confirmed":          func(a *Action) bool { return a.Kind == Tell && a.frame[0] == frameProbed },
 		"the peer is not told of a move":    func(a *Action) bool { return a.Kind == Tell && a.frame[0] == frameUDP },
 		"connections stay open":             func(a *Action) bool { return a.Kind == Close },
 		"a command has no reply":            func(a *Action) bool { return a.Kind == Reply && a.Err != nil },
@@ -332,7 +332,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// A side that sends by TCP, and hears nothing long after its peer has returned to UDP, has the peer send by TCP
+// A side that sends by TCP, and receives nothing long after its peer has returned to UDP, has the peer send by TCP
 // again before it doubts the connection.
 func TestSilenceOfAPeerThatHasReturned(t *testing.T) {
 	patience := 4 * time.Second
@@ -374,7 +374,7 @@ func TestOfferToASideCommandedToUDP(t *testing.T) {
 	}
 }
 
-// A side that is commanded to UDP and hears nothing gives up the connection that its peer may be sending by.
+// A side that is commanded to UDP and receives nothing gives up the connection that its peer may be sending by.
 func TestSilenceOfAPeerOnTCP(t *testing.T) {
 	patience := 4 * time.Second
 	m := New(false, patience)

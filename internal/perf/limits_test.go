@@ -236,7 +236,7 @@ func TestIdleClientsDoNotKeepOthersOut(t *testing.T) {
 		}
 	}
 	for range channels {
-		<-b.finish // a client hears of its end before the server is done with it
+		<-b.finish // a client is told of its end before the server is done with it
 	}
 	for _, err := range b.outcomes {
 		if !errors.Is(err, ErrIdle) {

@@ -12,7 +12,7 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// newPerftestBench is a client and a server that speak perftest's exchange.
+// newPerftestBench is a client and a server that use perftest's exchange.
 func newPerftestBench(t *testing.T, spec *Spec) (*Client, <-chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

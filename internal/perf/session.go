@@ -10,7 +10,7 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// protocol is what client and server speak; the two must have the same version.
+// protocol names the messages of client and server; the two must have the same version.
 const protocol = "perf/4"
 
 // Opener opens a device at a local address; the zero address leaves the
@@ -104,19 +104,19 @@ func whilePassive(ctx context.Context, word, passive func(context.Context) error
 	defer stop()
 	waiting, stopWaiting := context.WithCancel(ctx)
 	defer stopWaiting()
-	heard := make(chan error, 1)
+	said := make(chan error, 1)
 	go func() {
-		heard <- word(waiting)
+		said <- word(waiting)
 		stop()
 	}()
 	if err := passive(serving); err != nil {
 		stopWaiting()
-		if first := <-heard; first != nil && waiting.Err() == nil {
+		if first := <-said; first != nil && waiting.Err() == nil {
 			return first
 		}
 		return err
 	}
-	return <-heard
+	return <-said
 }
 
 // report is this end's done message.

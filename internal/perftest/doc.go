@@ -1,4 +1,4 @@
-// Package perftest speaks the exchange by which the programs of perftest
+// Package perftest implements the exchange by which the programs of perftest
 // (ib_write_bw and its siblings) find each other: a conversation over TCP in
 // which each message of the client is followed by one of the server.
 //

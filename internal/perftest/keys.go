@@ -10,7 +10,7 @@ import (
 	"github.com/braid-rdma/braid/wire"
 )
 
-// ErrExchange is a peer that does not speak perftest's exchange.
+// ErrExchange is a peer that does not follow perftest's exchange.
 var ErrExchange = errors.New("no peer of perftest")
 
 // Keys are one end of a connection: a queue pair, and the memory that belongs

@@ -25,9 +25,9 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s:%d: %s", v.Path, v.Line, v.Text)
 }
 
-// Check parses every Go file of the tree, whose root is the module's root, and
-// returns what breaks the rules in the order of paths and lines. An error means
-// that a file could not be read or parsed.
+// Check parses every Go file of the tree, whose root is the module's root, looks
+// through its documents, and returns what breaks the rules in the order of paths
+// and lines. An error means that a file could not be read or parsed.
 func Check(tree fs.FS) ([]Violation, error) {
 	c := checker{docs: map[string]packageDoc{}}
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -39,12 +39,16 @@ func Check(tree fs.FS) ([]Violation, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case path.Ext(name) != ".go":
+		case path.Ext(name) != ".go" && path.Ext(name) != ".md":
 			return nil
 		}
 		source, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
+		}
+		if path.Ext(name) == ".md" {
+			c.checkProse(name, source)
+			return nil
 		}
 		return c.checkFile(name, source)
 	})

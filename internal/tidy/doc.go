@@ -1,11 +1,11 @@
 // Package tidy checks the shape of the source tree: who may import whom, what
 // the pure packages may not touch, and how long a file or function may grow,
-// and which words comments do without.
+// and which words comments and documents do without.
 //
 // # The flow
 //
 //	Check(tree) ──> every Go file is parsed ──> its room is looked up in law
-//	            ──> imports, purity and style are checked ──> []Violation
+//	            ──> imports, purity, style and words are checked ──> []Violation
 //
 // A room is a top-level directory of the module together with everything below
 // it; a package below internal that is more than a leaf is a room of its own, and

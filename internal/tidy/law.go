@@ -55,7 +55,7 @@ var pureDenied = []string{
 	"net", "os", "sync", "context", "log", "syscall", "runtime", "crypto/rand", "io/ioutil", "testing", "C",
 }
 
-// pureLaw is that of a state machine, or of the messages that one speaks.
+// pureLaw is that of a state machine, or of the messages that one exchanges.
 func pureLaw(rooms ...string) roomLaw {
 	return roomLaw{
 		rooms:           rooms,

@@ -58,7 +58,7 @@ func impure(target, member string) bool {
 	return false
 }
 
-// importedNames maps the name by which a file speaks of a package to the
+// importedNames maps the name by which a file refers to a package to the
 // package's import path. Only the packages that impure knows need to be right,
 // so the version suffix of math/rand/v2 is the one that is handled.
 func importedNames(file *ast.File) map[string]string {

@@ -86,6 +86,11 @@ func TestPlanted(t *testing.T) {
 		{"function that answers", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n answers the number.\nfunc n() int { return 1 }\n", `say "returns"`},
 		{"function that does something and answers", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n counts and answers the number.\nfunc n() int { return 1 }\n", `say "returns"`},
 		{"peer that answers", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n is for a peer that answers, and needs nothing.\nvar n int\n", ""},
+		{"program with ears", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n counts what the peer has\n// heard of.\nvar n int\n", "or is told of"},
+		{"program with a tongue", "udp/a_test.go", "package udp\n\n// The peer speaks TCP.\n", `say "sends, uses`},
+		{"document with a tongue", "docs/a.md", "# Peers\n\nWhat is spoken here is TCP.\n", "docs/a.md:3"},
+		{"word that is allowed in its place", "strangers_test.go", "package braid\n\n// knock opens a TCP connection.\n", ""},
+		{"name, and a word that begins alike", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n is for Heard, a heartbeat.\nvar n int\n", ""},
 		{"test data", "udp/testdata/a.go", "package utils\n", ""},
 	}
 	for _, test := range tests {
@@ -161,7 +166,7 @@ func library(name, imported string) string {
 }
 
 // body is the source of a documented file with one function. A statement that
-// speaks of clock instead of time finds the package under that alias.
+// says clock instead of time finds the package under that alias.
 func body(name, imported, statements string) string {
 	alias := ""
 	if strings.Contains(statements, "clock.") {

@@ -1,4 +1,4 @@
-// Package pingpong is the other end of libibverbs' example programs: it speaks
+// Package pingpong is the other end of libibverbs' example programs: it implements
 // the exchange of ibv_rc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong, and
 // plays their game over braid's queue pairs, in either role.
 //

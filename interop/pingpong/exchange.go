@@ -16,7 +16,7 @@ import (
 // Port is the TCP port on which the programs listen.
 const Port = 18515
 
-// ErrExchange is a peer that does not speak the programs' exchange.
+// ErrExchange is a peer that does not follow the programs' exchange.
 var ErrExchange = errors.New("pingpong: invalid exchange")
 
 // destination is one queue pair as the programs describe it to each other.

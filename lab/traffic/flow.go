@@ -61,8 +61,8 @@ func (r *Runner) Start(spec Spec, from, to End) (*Flow, error) {
 	f := &Flow{Kind: spec.Kind}
 	spec = spec.withDefaults()
 	var err error
-	if f.receiver, err = r.agent(roleReceiver, spec, to, f.hear); err == nil {
-		f.sender, err = r.agent(roleSender, spec, from, f.hear)
+	if f.receiver, err = r.agent(roleReceiver, spec, to, f.addArrivals); err == nil {
+		f.sender, err = r.agent(roleSender, spec, from, f.addArrivals)
 	}
 	if err == nil {
 		err = f.connect()
@@ -77,13 +77,13 @@ func (r *Runner) Start(spec Spec, from, to End) (*Flow, error) {
 }
 
 // agent starts one end.
-func (r *Runner) agent(role string, spec Spec, at End, hear func(*arrivals)) (*process, error) {
+func (r *Runner) agent(role string, spec Spec, at End, record func(*arrivals)) (*process, error) {
 	spec.Local = at.Addr
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	return startProcess(r.Lab, at.Host, slices.Concat(r.Command, []string{role, string(text)}), hear)
+	return startProcess(r.Lab, at.Host, slices.Concat(r.Command, []string{role, string(text)}), record)
 }
 
 // connect introduces the ends to each other. The sender comes first, because it
@@ -109,8 +109,8 @@ func (f *Flow) connect() error {
 	return err
 }
 
-// hear takes what the receiver reports.
-func (f *Flow) hear(a *arrivals) {
+// addArrivals takes what the receiver reports.
+func (f *Flow) addArrivals(a *arrivals) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.record.merge(a)

@@ -28,7 +28,7 @@ type process struct {
 }
 
 // startProcess starts an agent in a host.
-func startProcess(lab Starter, host string, argv []string, hear func(*arrivals)) (*process, error) {
+func startProcess(lab Starter, host string, argv []string, record func(*arrivals)) (*process, error) {
 	p := &process{host: host, cmd: exec.Command(argv[0], argv[1:]...), reports: make(chan report, 4)}
 	p.cmd.Stderr = &p.stderr
 	var err error
@@ -43,12 +43,12 @@ func startProcess(lab Starter, host string, argv []string, hear func(*arrivals))
 	if err := lab.Start(host, p.cmd); err != nil {
 		return nil, fmt.Errorf("%w: in %s: %w", ErrAgent, host, err)
 	}
-	go p.read(stdout, hear)
+	go p.read(stdout, record)
 	return p, nil
 }
 
 // read passes on what the agent says.
-func (p *process) read(stdout io.Reader, hear func(*arrivals)) {
+func (p *process) read(stdout io.Reader, record func(*arrivals)) {
 	defer close(p.reports)
 	lines := json.NewDecoder(stdout)
 	for {
@@ -57,7 +57,7 @@ func (p *process) read(stdout io.Reader, hear func(*arrivals)) {
 			return
 		}
 		if r.Arrivals != nil {
-			hear(r.Arrivals)
+			record(r.Arrivals)
 			continue
 		}
 		p.reports <- r

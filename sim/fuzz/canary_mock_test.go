@@ -12,19 +12,19 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// deafWatcher does not hear of silence, or of probes.
-type deafWatcher struct {
+// uninformed is a watcher that is not told of silence, or of probes.
+type uninformed struct {
 	verbs.NetworkWatcher
 	silence, probes bool
 }
 
-func (w deafWatcher) Silent() {
+func (w uninformed) Silent() {
 	if !w.silence {
 		w.NetworkWatcher.Silent()
 	}
 }
 
-func (w deafWatcher) Probed(number uint32) {
+func (w uninformed) Probed(number uint32) {
 	if !w.probes {
 		w.NetworkWatcher.Probed(number)
 	}
@@ -52,11 +52,11 @@ var mockCanaries = []struct {
 	plant sabotage
 	want  string // in the message
 }{
-	{"nobody hears of silence", layers(hook.Detours{
-		Watcher: func(w verbs.NetworkWatcher) verbs.NetworkWatcher { return deafWatcher{w, true, false} },
+	{"nobody is told of silence", layers(hook.Detours{
+		Watcher: func(w verbs.NetworkWatcher) verbs.NetworkWatcher { return uninformed{w, true, false} },
 	}), "the channel has failed"},
-	{"nobody hears of probes", layers(hook.Detours{
-		Watcher: func(w verbs.NetworkWatcher) verbs.NetworkWatcher { return deafWatcher{w, false, true} },
+	{"nobody is told of probes", layers(hook.Detours{
+		Watcher: func(w verbs.NetworkWatcher) verbs.NetworkWatcher { return uninformed{w, false, true} },
 	}), "not back on UDP"},
 	{"TCP carries no packet", layers(hook.Detours{
 		Way: func(w verbs.Way) verbs.Way { return leakyWay{w} },

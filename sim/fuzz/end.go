@@ -5,7 +5,7 @@ import (
 )
 
 // The bound of liveness. A connection that lost everything tries again after its
-// timeout, which doubles up to a second (MP) or stays (RC) while nothing is heard.
+// timeout, which doubles up to a second (MP) or stays (RC) while nothing arrives.
 // From the last fault's end on it needs one of these, some more where what is
 // sent again is lost in queues that are too full, and the time for the receiver to
 // post what it owes.

@@ -33,8 +33,8 @@ func (e *end) doneBefore(rank int) bool {
 	return e.ops[e.completed].rank == 0 || e.ops[e.completed].rank > rank
 }
 
-// heardBefore says whether the messages of a lower rank have come to the host.
-func (e *end) heardBefore(rank int) bool {
+// receivedBefore says whether the messages of a lower rank have come to the host.
+func (e *end) receivedBefore(rank int) bool {
 	for _, x := range e.w.endsOf(e.host) {
 		if x.given() || x.recvDone == len(x.recvs) {
 			continue

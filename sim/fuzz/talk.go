@@ -19,7 +19,7 @@ type talk struct {
 }
 
 // end is one side of a talk: its queue pair, its memory, what it has asked and
-// what it has heard.
+// what it has received.
 type end struct {
 	*talk
 	side, host int
@@ -167,7 +167,7 @@ func (t *talk) connect() error {
 func (e *end) pump() {
 	for !e.thinking && !e.failed && e.posted < len(e.ops) && e.posted-e.completed < e.talkSpec.qp.SendDepth {
 		o := e.ops[e.posted]
-		if o.waits && !e.heardBefore(o.rank) {
+		if o.waits && !e.receivedBefore(o.rank) {
 			return
 		}
 		if o.opSpec.thinking > 0 && !o.thought {

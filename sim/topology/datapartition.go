@@ -38,7 +38,7 @@ func dataPartitionLeafSpine(leaves, hostsPerLeaf, spines int) LeafSpine {
 // hold when the switches of sender and receiver have no direct link: the paths
 // are as long as in the first network, there are three of them, and they share
 // their links with the terminals of the switches in between, which is the
-// contention that the paper speaks of. That is the choice here; four terminals
+// contention that the paper mentions. That is the choice here; four terminals
 // to a switch is the even division. Clearing Without gives the full mesh.
 func DataPartition2() Mesh {
 	return Mesh{

@@ -60,7 +60,7 @@ func TestPoissonSpreadsOverHosts(t *testing.T) {
 		if share := sent[host] / count * hosts; math.Abs(share-1) > 0.05 {
 			t.Errorf("host %d sends %.3f of its share", host, share)
 		}
-		// Groups are 0-2, 3-5, 6-7: a host hears from those outside its group,
+		// Groups are 0-2, 3-5, 6-7: a host receives from those outside its group,
 		// who have fewer others to choose from the larger their group is.
 		inGroup := 3.0
 		if host >= 6 {

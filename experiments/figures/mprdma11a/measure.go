@@ -36,7 +36,7 @@ const defaultAckTimeout = 14
 // tr is the local ACK timeout of a code.
 func tr(code int) sim.Time { return 4096 * sim.Nanosecond << code }
 
-// losses are the loss rates of the sweep; the paper's text speaks of 0.5 %, 1 %
+// losses are the loss rates of the sweep; the paper's text mentions 0.5 %, 1 %
 // and, in the introduction, 10 %.
 func losses(quick bool) []float64 {
 	if quick {

@@ -14,7 +14,7 @@ type results struct {
 }
 
 // A reading is what the paper's numbers may be about: figure 13 "shows the
-// normalized FCT performance", and the text speaks of "average FCT".
+// normalized FCT performance", and the text mentions "average FCT".
 type reading struct {
 	name string
 	of   func(statistics) float64
