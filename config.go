@@ -18,7 +18,7 @@ type Config struct {
 	// multi-path ones.
 	SinglePath bool
 	// Background is for a program that polls the device itself, beside the context:
-	// goroutines that wait for messages leave the device to it, and hear of them
+	// goroutines that wait for messages leave the device to it, and are told of them
 	// some microseconds later.
 	Background bool
 	// SmallMessage is up to which length a message travels in one operation,

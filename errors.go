@@ -22,7 +22,7 @@ var (
 	// ErrPeer: the peer did what the protocol forbids. Its channel has ended.
 	ErrPeer = session.ErrPeer
 	// ErrNotBraid: the peer is no braid channel, or one of another version.
-	ErrNotBraid = errors.New("braid: the peer does not speak the protocol of channels")
+	ErrNotBraid = errors.New("braid: the peer does not use the protocol of channels")
 	// ErrTooLong: a message is longer than the peer takes.
 	ErrTooLong = errors.New("braid: the message is too long")
 	// ErrNotCall: a reply to a message that wants none, or a second one.

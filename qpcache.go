@@ -20,7 +20,7 @@ func (c *Context) keepQP(old *verbs.QP) {
 		return
 	}
 	options := c.cfg.queuePair(c.cq)
-	options.Reuse, options.Type = old, old.Type() // a NIC has no MP
+	options.Reuse, options.Type = old, old.Type()     // a NIC has no MP
 	if q, err := c.pd.CreateQP(options); err == nil { // else the channel makes its own, and is told what is wrong
 		c.qps.waiting = append(c.qps.waiting, q)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/braid-rdma/braid/internal/mock"
 )
 
-// knock opens a TCP connection to the context of a channel, from the address of the channel's
+// connectAsPeer opens a TCP connection to the context of a channel, from the address of the channel's
 // peer, and sends some bytes.
-func knock(t *testing.T, ch *Channel, b []byte) *net.TCPConn {
+func connectAsPeer(t *testing.T, ch *Channel, b []byte) *net.TCPConn {
 	t.Helper()
 	local, err := ch.context.device.RouteTo(ch.RemoteAddr().Addr())
 	if err != nil {
@@ -64,7 +64,7 @@ func TestTCPStrangers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // some last as long as a stranger may
 			before := b.context.Stats().Strangers
-			wantClosed(t, knock(t, b, bytes))
+			wantClosed(t, connectAsPeer(t, b, bytes))
 			if n := b.context.Stats().Strangers; n == before {
 				t.Error("it was not counted")
 			}
@@ -114,7 +114,7 @@ func TestTCPCrowd(t *testing.T) {
 // forger opens a TCP connection as the peer of a channel, with its token.
 func forger(t *testing.T, ch *Channel) *net.TCPConn {
 	t.Helper()
-	conn := knock(t, ch, greeting(ch.fallback.own))
+	conn := connectAsPeer(t, ch, greeting(ch.fallback.own))
 	reply := make([]byte, 1+len(token{}))
 	if _, err := io.ReadFull(conn, reply); err != nil || reply[0] != accepted || token(reply[1:]) != ch.fallback.peer {
 		t.Fatalf("the greeting gets %x, %v", reply, err)
@@ -192,7 +192,7 @@ func TestTCPLiars(t *testing.T) {
 			t.Errorf("its own channel: %v", err)
 		}
 		<-victim.gone
-		wantClosed(t, knock(t, served, greeting(victim.fallback.own))) // the token has ended with it
+		wantClosed(t, connectAsPeer(t, served, greeting(victim.fallback.own))) // the token has ended with it
 	})
 	exchange(t, honest, served, 100_000)
 	if err := served.Err(); err != nil {
@@ -204,8 +204,8 @@ func TestTCPLiars(t *testing.T) {
 func TestCloseWithStrangers(t *testing.T) {
 	a, b := pair(t, Config{Linger: -1})
 	setCarrier(t, a, CarrierTCP)
-	quiet := knock(t, b, nil)
-	half := knock(t, b, greeting(b.fallback.own)[:5])
+	quiet := connectAsPeer(t, b, nil)
+	half := connectAsPeer(t, b, greeting(b.fallback.own)[:5])
 	begin := time.Now()
 	b.context.Close()
 	if d := time.Since(begin); d > 20*time.Second {

@@ -19,15 +19,15 @@ type liar struct {
 	truth    float64 // how often it acknowledges what it received
 	withhold bool    // the first packet of its stream never comes
 
-	psn    wire.PSN // of its next request
-	msn    uint32
-	heard  wire.PSN   // the next packet of the device that it expects
-	sacked []wire.PSN // that it has acknowledged truly, not long ago
-	taken  wire.PSN   // the next packet of a response that it expects
-	first  wire.PSN   // of its own packets
-	read   *letter    // its last READ
-	log    []*letter
-	told   int
+	psn      wire.PSN // of its next request
+	msn      uint32
+	expected wire.PSN   // the next packet of the device
+	sacked   []wire.PSN // that it has acknowledged truly, not long ago
+	taken    wire.PSN   // the next packet of a response that it expects
+	first    wire.PSN   // of its own packets
+	read     *letter    // its last READ
+	log      []*letter
+	told     int
 
 	backwards int // requests that it has sent from the far end of the window on
 }
@@ -71,8 +71,8 @@ func (l *liar) receive(x *letter) {
 		l.receiveResponse(x)
 		return
 	}
-	if x.headers.PSN == l.heard {
-		l.heard = l.heard.Add(1)
+	if x.headers.PSN == l.expected {
+		l.expected = l.expected.Add(1)
 	}
 	if !chance(l.rng, l.truth) {
 		return
@@ -80,9 +80,9 @@ func (l *liar) receive(x *letter) {
 	if l.sacked = append(l.sacked, x.headers.PSN); len(l.sacked) > 32 {
 		l.sacked = l.sacked[1:]
 	}
-	a := l.packet(wire.Acknowledge, l.heard.Add(-1))
+	a := l.packet(wire.Acknowledge, l.expected.Add(-1))
 	a.headers.AETH.Syndrome = wire.AckSyndrome(wire.NoCredit)
-	a.headers.Ack = wire.MPAck{Path: x.headers.MP.Path, SACK: x.headers.PSN, AACK: l.heard, SentAt: x.headers.MP.SentAt}
+	a.headers.Ack = wire.MPAck{Path: x.headers.MP.Path, SACK: x.headers.PSN, AACK: l.expected, SentAt: x.headers.MP.SentAt}
 	l.send(a)
 }
 
@@ -144,7 +144,7 @@ func (l *liar) write(length int) *letter {
 }
 
 // recent is a packet number of the device that was sent not long ago.
-func (l *liar) recent() wire.PSN { return l.heard.Add(-1 - l.rng.IntN(16)) }
+func (l *liar) recent() wire.PSN { return l.expected.Add(-1 - l.rng.IntN(16)) }
 
 // ack makes an acknowledgement of one packet, and of all before upto.
 func (l *liar) ack(psn, upto wire.PSN, y wire.Syndrome) *letter {
@@ -173,11 +173,11 @@ var repeatsAcks = &lie{"repeats old acknowledgements", true, true, func(l *liar)
 
 var lies = []*lie{
 	{"acknowledges what was not sent", true, true, func(l *liar) *letter {
-		psn := l.heard.Add(l.rng.IntN(2000))
+		psn := l.expected.Add(l.rng.IntN(2000))
 		return l.ack(psn, psn.Add(1), positive)
 	}},
 	{"acknowledges before it arrives", true, true, func(l *liar) *letter {
-		return l.ack(l.heard, l.heard.Add(1), positive)
+		return l.ack(l.expected, l.expected.Add(1), positive)
 	}},
 	repeatsAcks,
 	{"tries remote keys", true, true, func(l *liar) *letter {
@@ -243,7 +243,7 @@ var lies = []*lie{
 	{"sends wrong batches", false, true, func(l *liar) *letter {
 		x := l.packet(wire.MPAcknowledgeBatch, l.recent())
 		x.headers.AETH.Syndrome = positive
-		base := l.heard.Add(l.rng.IntN(200) - 100)
+		base := l.expected.Add(l.rng.IntN(200) - 100)
 		x.headers.Batch = wire.MPAckBatch{
 			Path: uint16(l.rng.IntN(8)), Base: base, AACK: base.Add(l.rng.IntN(100) - 50), SentAt: l.rng.Uint32(),
 			Window: uint16(l.rng.IntN(3)), Received: l.rng.Uint64() | 1, Responses: chance(l.rng, 0.3),

@@ -153,7 +153,7 @@ func (w *hostileWorld) addLiar(s *hostileScenario) {
 	a, b := randomPSN(w.rng), randomPSN(w.rng)
 	l := &liar{
 		w: w, rng: rand.New(rand.NewPCG(s.seed, 2)), rc: s.rc, slots: s.options.Slots, lies: s.lies, interval: s.interval, burst: s.burst,
-		truth: s.truth, withhold: s.withhold, psn: a, first: a, heard: b, taken: b,
+		truth: s.truth, withhold: s.withhold, psn: a, first: a, expected: b, taken: b,
 	}
 	w.liar = l
 	d.guarded = &deviceMemory{testMemory: d.memory, wrong: map[wire.RKey]bool{}}

@@ -89,7 +89,6 @@ func TestPlanted(t *testing.T) {
 		{"program with ears", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n counts what the peer has\n// heard of.\nvar n int\n", "or is told of"},
 		{"program with a tongue", "udp/a_test.go", "package udp\n\n// The peer speaks TCP.\n", `say "sends, uses`},
 		{"document with a tongue", "docs/a.md", "# Peers\n\nWhat is spoken here is TCP.\n", "docs/a.md:3"},
-		{"word that is allowed in its place", "strangers_test.go", "package braid\n\n// knock opens a TCP connection.\n", ""},
 		{"name, and a word that begins alike", "udp/a.go", "// Package udp is clean.\npackage udp\n\n// n is for Heard, a heartbeat.\nvar n int\n", ""},
 		{"test data", "udp/testdata/a.go", "package utils\n", ""},
 	}

@@ -25,13 +25,6 @@ var plainWords = []struct {
 	{regexp.MustCompile(`\band answers (the|what|those)\b`), "returns"},
 }
 
-// allowedWords are, by file, the texts in which such a word may stand: a title that is quoted, or a
-// line that waits for its turn.
-var allowedWords = map[string][]string{
-	"config.go":         {"leave the device to it, and hear of them"},
-	"strangers_test.go": {"// knock opens a TCP connection"},
-}
-
 // checkWords looks through the comments of a file.
 func (c *checker) checkWords(f *parsedFile) {
 	for _, group := range f.syntax.Comments {
@@ -54,9 +47,6 @@ func (c *checker) checkProse(name string, text []byte) {
 func (c *checker) checkText(name string, line int, text string) {
 	if strings.HasPrefix(name, "internal/tidy/") {
 		return // which has to name them
-	}
-	for _, allowed := range allowedWords[name] {
-		text = strings.ReplaceAll(text, allowed, "")
 	}
 	for _, plain := range plainWords {
 		if found := plain.word.FindString(text); found != "" {
