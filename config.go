@@ -2,7 +2,6 @@ package braid
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/braid-rdma/braid/internal/session"
@@ -42,13 +41,13 @@ type Config struct {
 	// used is kept for later ones, but no more than makes up this sum.
 	Memory int
 	// Keepalive is the silence after which a peer is asked whether it lives, by a WRITE
-	// of no bytes (§V-A); default 10 s, negative: never.
+	// of no bytes (§V-A); 1 ms to a day, default 10 s, negative: never.
 	Keepalive time.Duration
-	// Patience is how long a peer may be silent when something was sent to it, default 4.3 s.
+	// Patience is how long a peer may be silent when something was sent to it, 10 ms to 19.5 hours, default 4.3 s.
 	// It becomes the next longer of the times that RDMA knows, which are powers of two.
 	Patience time.Duration
 	// Linger is how long Close waits for the peer's application to receive what was
-	// sent, default 5 s; negative: not at all.
+	// sent, up to a day, default 5 s; negative: not at all.
 	Linger time.Duration
 	// QPCache is how many queue pairs of channels that have ended wait for later ones (§IV-E), at
 	// about 50 KiB each; default 64, negative: none. Without it Dial also forgoes the ticket by which
@@ -68,11 +67,11 @@ type Config struct {
 	// TraceMask chooses among them: a message is sampled if its number on the channel has none of the
 	// bits of the mask, so that 0 is all of them and 1023 one in 1024.
 	TraceMask int
-	// SlowThreshold is how long a phase of a traced message may take before it is told as slow, default
+	// SlowThreshold is how long a phase of a traced message may take before it is told as slow, up to a day, default
 	// 10 ms; negative: no phase is.
 	SlowThreshold time.Duration
 	// PollingWarn is how long the goroutine that polls the device for all may be away from it, in
-	// a handler or at other work, before it is told; default 0: it is not measured.
+	// a handler or at other work, before it is told, up to a day; default 0: it is not measured.
 	PollingWarn time.Duration
 	// NoStats keeps the statistics of the context to this process; else other processes of the
 	// same user can read them (see Published).
@@ -83,20 +82,7 @@ type Config struct {
 	DebugMemory bool
 }
 
-// Limits of a configuration, and what it does not decide.
-const (
-	maxSmall        = 64 << 10
-	minWindow       = 4
-	maxWindow       = 1024
-	maxMessage      = 1 << 30
-	maxCalls        = 1024
-	readsPerChannel = 16 // as many as a queue pair may have
-	signalEvery     = 16 // sends between two completions
-	// defaultQPCache takes 3 MiB at most. A context that has more channels come and go at a time
-	// makes queue pairs anew.
-	defaultQPCache = 64
-)
-
+// withDefaults fills in what is left at zero. The error tells all that is wrong.
 func (c Config) withDefaults() (Config, error) {
 	c.SmallMessage = cmp.Or(c.SmallMessage, 4096)
 	c.MaxMessage = cmp.Or(c.MaxMessage, maxMessage)
@@ -104,7 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Calls = cmp.Or(c.Calls, 128)
 	c.Fragment = cmp.Or(c.Fragment, 64<<10)
 	c.Fragments = cmp.Or(c.Fragments, 64)
-	c.FragmentsBeside = min(cmp.Or(c.FragmentsBeside, 1), c.Fragments)
+	c.FragmentsBeside = cmp.Or(c.FragmentsBeside, 1)
 	c.Memory = cmp.Or(c.Memory, 1<<30)
 	c.Keepalive = cmp.Or(c.Keepalive, verbs.DefaultKeepalive)
 	c.Patience = cmp.Or(c.Patience, (retries+1)*verbs.AckTimeoutOf(17)) // also of single-path queue pairs, whose own is an eighth
@@ -112,33 +98,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.QPCache = max(cmp.Or(c.QPCache, defaultQPCache), noQPCache)
 	c.Channels = cmp.Or(c.Channels, 1024)
 	c.SlowThreshold = cmp.Or(c.SlowThreshold, 10*time.Millisecond)
-	if c.Patience < 0 {
-		return c, fmt.Errorf("%w: Patience is %v", ErrConfig, c.Patience)
-	}
-	for _, f := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"SmallMessage", c.SmallMessage, 1, maxSmall},
-		{"MaxMessage", c.MaxMessage, c.SmallMessage, maxMessage},
-		{"Window", c.Window, minWindow, maxWindow},
-		{"Calls", c.Calls, 1, maxCalls},
-		{"Fragment", c.Fragment, 1024, maxMessage},
-		{"Fragments", c.Fragments, 1, 1 << 16},
-		{"FragmentsBeside", c.FragmentsBeside, 1, 1 << 16},
-		{"Memory", c.Memory, 1 << 20, 1 << 46},
-		{"QPCache", c.QPCache, noQPCache, verbs.MaxQPs},
-		{"Mock", int(c.Mock), 0, len(mockNames) - 1},
-		{"MockPort", c.MockPort, 0, 65535},
-		{"Channels", c.Channels, 1, verbs.MaxCQDepth / c.operations()},
-		{"Trace", int(c.Trace), int(TraceOff), int(TraceReqRsp)},
-		{"TraceMask", c.TraceMask, 0, 1<<31 - 1},
-	} {
-		if f.value < f.min || f.value > f.max {
-			return c, fmt.Errorf("%w: %s is %d, want %d to %d", ErrConfig, f.name, f.value, f.min, f.max)
-		}
-	}
-	return c, nil
+	err := c.check()
+	c.FragmentsBeside = min(c.FragmentsBeside, c.Fragments)
+	return c, err
 }
 
 // session is what a channel's protocol is told.

@@ -2,13 +2,14 @@ package braid
 
 import (
 	"bytes"
-	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type Parameter struct {
 	Description string
 	Online      bool // it can change while a context is open
 
+	zero     bool // 0 is a value of it; else it stands for the default, in Go only
 	number   func(*Config) *int
 	duration func(*Config) *time.Duration
 	flag     func(*Config) *bool
@@ -49,12 +51,12 @@ var parameters = []Parameter{
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
 	{Name: "qp_cache", Description: "queue pairs of ended channels that wait for later ones; negative: none", Online: true, number: func(c *Config) *int { return &c.QPCache }},
 	{Name: "mock", Description: "auto: channels move to TCP while UDP does not reach the peer; off: never", word: func(c *Config) textValue { return &c.Mock }},
-	{Name: "mock_port", Description: "TCP port for that; 0: a free one", number: func(c *Config) *int { return &c.MockPort }},
+	{Name: "mock_port", Description: "TCP port for that; 0: a free one", zero: true, number: func(c *Config) *int { return &c.MockPort }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
 	{Name: "trace", Description: "which traces are made: off, bare-data, req-rsp", Online: true, word: func(c *Config) textValue { return &c.Trace }},
-	{Name: "trace_sample_mask", Description: "a message is traced if its number has none of these bits", Online: true, number: func(c *Config) *int { return &c.TraceMask }},
+	{Name: "trace_sample_mask", Description: "a message is traced if its number has none of these bits", Online: true, zero: true, number: func(c *Config) *int { return &c.TraceMask }},
 	{Name: "slow_threshold", Description: "time after which a phase of a traced message is slow; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.SlowThreshold }},
-	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
+	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, zero: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
 	{Name: "no_stats", Description: "statistics are not published for other processes", flag: func(c *Config) *bool { return &c.NoStats }},
 	{Name: "debug_memory", Description: "find wrong uses of the memory of messages", flag: func(c *Config) *bool { return &c.DebugMemory }},
 }
@@ -70,7 +72,8 @@ func (c Config) Parameters() iter.Seq2[Parameter, string] {
 	}
 }
 
-// Set changes one value by its name. Numbers of bytes may have a unit, as 64KiB; times have one, as 10s.
+// Set changes one value by its name. Numbers of bytes may have a unit, as 64KiB; times have one, as 10s. A 0 is
+// refused where it would stand for the default.
 func (c *Config) Set(name, value string) error {
 	for i := range parameters {
 		if p := &parameters[i]; p.Name == name {
@@ -84,10 +87,9 @@ func (c *Config) Set(name, value string) error {
 }
 
 // Set changes one value of a running context by its name; see Update.
-func (c *Context) Set(name, value string) error {
-	var wrong error
-	err := c.Update(func(cfg *Config) { wrong = cfg.Set(name, value) })
-	return cmp.Or(wrong, err)
+func (c *Context) Set(name, value string) (err error) {
+	c.exclusive(func() { err = c.update(func(cfg *Config) error { return cfg.Set(name, value) }) })
+	return err
 }
 
 // envPrefix precedes the name of a parameter in the environment, in capital letters.
@@ -107,10 +109,8 @@ func LoadConfig(path string) (Config, error) {
 			wrong = append(wrong, c.Set(p.Name, value))
 		}
 	}
-	if err := errors.Join(wrong...); err != nil {
-		return Config{}, err
-	}
-	if _, err := c.withDefaults(); err != nil {
+	_, err := c.withDefaults()
+	if err := errors.Join(append(wrong, err)...); err != nil {
 		return Config{}, err
 	}
 	return c, nil
@@ -140,27 +140,42 @@ func (c *Config) readFile(path string) error {
 		return fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
 	}
 	var wrong []error
-	for name, value := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		// A number, true and false are written as they are; a text has quotes.
-		if err := c.Set(name, string(bytes.Trim(value, `"`))); err != nil {
+		if err := c.Set(name, string(bytes.Trim(values[name], `"`))); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", path, err))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-func (p *Parameter) set(c *Config, value string) (err error) {
+// set changes nothing where the text is wrong.
+func (p *Parameter) set(c *Config, text string) error {
 	switch {
 	case p.number != nil:
-		*p.number(c), err = parseNumber(value)
+		return setTo(p, p.number(c), text, parseNumber)
 	case p.duration != nil:
-		*p.duration(c), err = time.ParseDuration(value)
+		return setTo(p, p.duration(c), text, time.ParseDuration)
 	case p.word != nil:
-		err = p.word(c).UnmarshalText([]byte(value))
-	default:
-		*p.flag(c), err = strconv.ParseBool(value)
+		return p.word(c).UnmarshalText([]byte(text))
+	}
+	on, err := strconv.ParseBool(text)
+	if err == nil {
+		*p.flag(c) = on
 	}
 	return err
+}
+
+func setTo[T int | time.Duration](p *Parameter, field *T, text string, parse func(string) (T, error)) error {
+	value, err := parse(text)
+	switch {
+	case err != nil:
+		return err
+	case value == 0 && !p.zero:
+		return fmt.Errorf("0 is no value of it (%s)", p.Description)
+	}
+	*field = value
+	return nil
 }
 
 func (p *Parameter) text(c *Config) string {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/braid-rdma/braid/verbs"
 )
 
 func writeFile(t *testing.T, text string) string {
@@ -92,9 +94,129 @@ func TestSet(t *testing.T) {
 	if err := c.Set("fragments", "7"); err != nil || c.Config().Fragments != 7 {
 		t.Errorf("Set: %v", err)
 	}
-	for name, value := range map[string]string{"window": "9", "fragments": "none", "colour": "blue", "memory": "-3"} {
-		if err := c.Set(name, value); !errors.Is(err, ErrConfig) {
-			t.Errorf("%s = %s: %v", name, value, err)
+	before := c.Config()
+	for _, test := range []struct{ name, value, want string }{
+		{"window", "9", "only Fragments"},
+		{"fragments", "none", "want a number"},
+		{"fragments", "0", "0 is no value"},
+		{"colour", "blue", "no parameter"},
+		{"memory", "-3", "want 1048576 to"},
+		{"keepalive", "soon", "invalid duration"},
+		{"trace", "loud", "loud"},
+		{"no_stats", "perhaps", "invalid syntax"},
+	} {
+		if err := c.Set(test.name, test.value); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s = %s: %v; want %q", test.name, test.value, err, test.want)
+		}
+		if now := c.Config(); now != before {
+			t.Errorf("%s = %s is refused, and changes the configuration to %+v", test.name, test.value, now)
 		}
 	}
+}
+
+// Times have bounds on both sides. What is negative is refused, but where that has a meaning.
+func TestTimesAreBounded(t *testing.T) {
+	for _, test := range []struct{ name, least, most, below, above, negative, want string }{
+		{"keepalive", "1ms", "24h", "1ns", "24h1ns", "-1ns", "want 1ms to 24h0m0s, or a negative time"},
+		{"patience", "10ms", "19h32m48.744177664s", "9ms", "100h", "", "want 10ms to 19h32m48.744177664s"},
+		{"linger", "1ns", "24h", "", "25h", "-1s", "want 1ns to 24h0m0s, or a negative time"},
+		{"slow_threshold", "1ns", "24h", "", "2000000h", "-1s", "want 1ns to 24h0m0s, or a negative time"},
+		{"polling_warn", "0s", "24h", "-1s", "25h", "", "want 0s to 24h0m0s"},
+	} {
+		try := func(value string) error {
+			var c Config
+			if err := c.Set(test.name, value); err != nil {
+				return err
+			}
+			_, err := c.withDefaults()
+			return err
+		}
+		for _, good := range []string{test.least, test.most, test.negative} {
+			if err := try(good); good != "" && err != nil {
+				t.Errorf("%s = %s: %v", test.name, good, err)
+			}
+		}
+		for _, bad := range []string{test.below, test.above} {
+			if err := try(bad); bad != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%s = %s: %v; want %q", test.name, bad, err, test.want)
+			}
+		}
+	}
+}
+
+// The longest times that are accepted are not refused later, by what is below.
+func TestLongestTimes(t *testing.T) {
+	a, b := pair(t, Config{Patience: maxPatience, Keepalive: verbs.MaxKeepalive, Linger: maxWait, SlowThreshold: maxWait, PollingWarn: maxWait})
+	go b.Serve(t.Context(), echo)
+	if _, err := a.Call(soon(t), []byte("hello")); err != nil {
+		t.Error(err)
+	}
+	if err := a.Context().Set("keepalive", "-1ns"); err != nil {
+		t.Error(err)
+	}
+	if got := a.qp.Query().Attr.Keepalive; got != 0 {
+		t.Errorf("keepalive of %d ns, want none", got)
+	}
+}
+
+// In Go a zero stands for the default; in a text it is a value, or it is refused.
+func TestZeroInTexts(t *testing.T) {
+	values := map[string]bool{"mock_port": true, "trace_sample_mask": true, "polling_warn": true} // which have one
+	for _, p := range parameters {
+		if p.number == nil && p.duration == nil {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			check := func(from string, err error) {
+				if told := errors.Is(err, ErrConfig) && strings.Contains(err.Error(), p.Name+` = "0"`); told == values[p.Name] || values[p.Name] != (err == nil) {
+					t.Errorf("0 from %s: %v", from, err)
+				}
+			}
+			check("Set", new(Config).Set(p.Name, "0"))
+			_, err := LoadConfig(writeFile(t, `{"`+p.Name+`": 0}`))
+			check("a file", err)
+			t.Setenv("BRAID_"+strings.ToUpper(p.Name), "0")
+			_, err = LoadConfig("")
+			check("the environment", err)
+		})
+	}
+}
+
+// Two wrong values are told at once, wherever they come from, and what follows from them only is not.
+func TestAllThatIsWrongIsTold(t *testing.T) {
+	wrong := Config{Window: -155, Patience: 100 * time.Hour, Fragments: -2}
+	check := func(t *testing.T, err error, want ...string) {
+		t.Helper()
+		if !errors.Is(err, ErrConfig) {
+			t.Fatalf("%v, want ErrConfig", err)
+		}
+		for _, text := range want {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%v; want %q", err, text)
+			}
+		}
+		if n := strings.Count(err.Error(), ErrConfig.Error()); n != len(want) {
+			t.Errorf("%v: %d complaints, want %d", err, n, len(want))
+		}
+	}
+	t.Run("code", func(t *testing.T) {
+		_, err := Open(wrong)
+		check(t, err, "Window is -155", "Patience is 100h", "Fragments is -2")
+	})
+	t.Run("a running context", func(t *testing.T) {
+		c := open(t, Config{})
+		err := c.Update(func(cfg *Config) { cfg.Calls, cfg.Patience, cfg.PollingWarn = 7, 100*time.Hour, -1 })
+		check(t, err, "only Fragments", "Patience is 100h", "PollingWarn is -1ns")
+	})
+	t.Run("a file", func(t *testing.T) {
+		_, err := LoadConfig(writeFile(t, `{"window": 2, "patience": "100h", "fragments": 0, "colour": "blue"}`))
+		check(t, err, "Window is 2", "Patience is 100h", `fragments = "0"`, `"colour"`)
+	})
+	t.Run("the environment", func(t *testing.T) {
+		t.Setenv("BRAID_WINDOW", "2")
+		t.Setenv("BRAID_KEEPALIVE", "1ns")
+		t.Setenv("BRAID_LINGER", "long")
+		_, err := LoadConfig(writeFile(t, `{"calls": "x"}`))
+		check(t, err, "Window is 2", "Keepalive is 1ns", `linger = "long"`, `calls = "x"`)
+	})
 }

@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,27 +17,23 @@ func (c *Context) Config() (cfg Config) {
 // Update changes the configuration of a running context: change gets the present one and
 // alters it. Fragments, FragmentsBeside, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
 // channels that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
-// can not change. A configuration that is impossible is refused as a whole.
+// can not change. A configuration that is impossible is refused as a whole, and all that is wrong with it is told.
 func (c *Context) Update(change func(*Config)) (err error) {
-	c.exclusive(func() { err = c.update(change) })
+	c.exclusive(func() {
+		err = c.update(func(cfg *Config) error { change(cfg); return nil })
+	})
 	return err
 }
 
-func (c *Context) update(change func(*Config)) error {
+// update changes the configuration, unless change fails or makes an impossible one.
+func (c *Context) update(change func(*Config) error) error {
 	next := c.cfg
-	change(&next)
-	next, err := next.withDefaults()
-	if err != nil {
+	if err := change(&next); err != nil {
 		return err
 	}
-	fixed := next
-	fixed.FragmentsBeside = c.cfg.FragmentsBeside
-	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
-	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
-	fixed.Trace, fixed.TraceMask = c.cfg.Trace, c.cfg.TraceMask
-	fixed.SlowThreshold, fixed.PollingWarn = c.cfg.SlowThreshold, c.cfg.PollingWarn
-	if fixed != c.cfg {
-		return fmt.Errorf("%w: only Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
+	next, err := next.withDefaults()
+	if err = errors.Join(err, c.checkFixed(next)); err != nil {
+		return err
 	}
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)
@@ -50,6 +47,20 @@ func (c *Context) update(change func(*Config)) error {
 		if ch != nil {
 			c.touch(ch) // there may be room now
 		}
+	}
+	return nil
+}
+
+// checkFixed refuses changes of what can not change.
+func (c *Context) checkFixed(next Config) error {
+	fixed := next
+	fixed.FragmentsBeside = c.cfg.FragmentsBeside
+	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
+	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
+	fixed.Trace, fixed.TraceMask = c.cfg.Trace, c.cfg.TraceMask
+	fixed.SlowThreshold, fixed.PollingWarn = c.cfg.SlowThreshold, c.cfg.PollingWarn
+	if fixed != c.cfg {
+		return fmt.Errorf("%w: only Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
 	}
 	return nil
 }

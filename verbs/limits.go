@@ -1,6 +1,10 @@
 package verbs
 
-import "github.com/braid-rdma/braid/transport"
+import (
+	"time"
+
+	"github.com/braid-rdma/braid/transport"
+)
 
 // Everything has a limit; these are the ones of a device, with reasons.
 const (
@@ -24,6 +28,8 @@ const (
 	// there are several times as many as datagrams wait at queue pair 1, so that
 	// in a flood those that wait are known when their turn comes.
 	maxLearnt = 1 << 14
+	// MaxKeepalive bounds ConnOptions.Keepalive.
+	MaxKeepalive = time.Duration(transport.MaxKeepalive)
 	// eventBacklog is how many asynchronous events wait for the program.
 	eventBacklog = 256
 

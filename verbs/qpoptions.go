@@ -88,9 +88,9 @@ type ConnOptions struct {
 	// Keepalive is the silence after which the peer is asked whether it lives; one
 	// that does not respond to the usual retries ends the connection. They are
 	// spread over at least half as long again, so that a peer which is busy or
-	// stopped meanwhile is not taken for dead. Default DefaultKeepalive,
-	// in a simulation none; negative: an
-	// idle connection notices nothing.
+	// stopped meanwhile is not taken for dead. At most MaxKeepalive; default
+	// DefaultKeepalive, in a simulation none; negative: an idle connection notices
+	// nothing.
 	Keepalive time.Duration
 }
 
