@@ -200,10 +200,15 @@ func openAt(t *testing.T, address netip.Addr) *verbs.Device {
 	return dev
 }
 
-// Row 24: a host falls silent while nothing is under way: both ends notice, and everything is free.
+// Row 24: a host falls silent while nothing is under way: both ends notice within keepalive and patience, but not before a
+// peer that only stands still could have replied; and everything is free.
 func TestFault24Silence(t *testing.T) {
 	d := newDialer(t, impatient)
 	a, b := d.connect(t)
+	patience := patienceOf(a.qp)
+	if patience < impatient.Patience || patience >= 2*impatient.Patience {
+		t.Errorf("the patience is %v, want the next after %v that RDMA knows", patience, impatient.Patience)
+	}
 	start := time.Now()
 	disturb(1, 0, d.context, d.l.context)
 	for _, ch := range []*Channel{a, b} {
@@ -212,7 +217,11 @@ func TestFault24Silence(t *testing.T) {
 			t.Errorf("ended with %v", ch.Err())
 		}
 	}
-	t.Logf("noticed within %v", time.Since(start))
+	took, within := time.Since(start), impatient.Keepalive+patience
+	t.Logf("noticed within %v", took)
+	if took > 3*within || took < patience/2 { // each of eight timers may be late on a machine that is busy
+		t.Errorf("noticed after %v, want %v", took, within)
+	}
 	wantFree(t, d.context)
 	wantFree(t, d.l.context)
 }
