@@ -14,7 +14,7 @@ type Stats struct {
 	Acknowledged             uint64 // of those sent, received by the peer's application
 	Calls, Failures          uint64 // calls made; of them failed by the peer's handler
 	Blocked                  uint64 // times that the peer's window was closed
-	Acks, Nops               uint64 // frames that had no message, and of them those that asked the peer for one
+	Acks, Nops               uint64 // frames without a message: those that only acknowledge, and those that ask the peer to
 	FetchedBytes             uint64 // of large messages
 	Filtered                 uint64 // messages that a Filter disturbed
 	RNRs                     uint64 // frames that found no receive, at this end and at the peer's: always zero

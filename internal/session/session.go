@@ -19,7 +19,8 @@ type Counters struct {
 	SentBytes            uint64 // of their payload
 	ReceivedBytes        uint64
 	Acknowledged         uint64 // of those sent, received by the peer's application
-	Acks, Nops, Blocked  uint64 // control frames sent; times that the peer's window was closed
+	Acks, Nops           uint64 // control frames sent: those that only tell, and those that ask the peer to tell
+	Blocked              uint64 // times that the peer's window was closed
 	Fetched              uint64 // bytes of large messages
 	Calls, Failures      uint64 // begun by us; of them failed by the peer
 	ControlFramesArrived uint64
