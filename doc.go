@@ -26,11 +26,14 @@
 //
 // # Threads
 //
-// No lock is held while data moves. What a goroutine wants done goes into an
+// There is no lock around a context. What a goroutine wants done goes into an
 // inbox; one goroutine at a time owns the context and does all there is to do,
-// for itself and for the others. A goroutine that waits for a message or a
-// response polls the device itself, so that between a packet and its reader
-// there is no other thread (§IV-B).
+// for itself and for the others. The device has a lock. The owner takes it to
+// post and to poll; other goroutines take it for a moment in large sends and
+// one-sided operations, to register the memory and to end that.
+//
+// A goroutine that waits for a message or a response polls the device itself,
+// so that between a packet and its reader there is no other thread (§IV-B).
 //
 // # Tracing
 //

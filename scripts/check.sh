@@ -122,6 +122,8 @@ step_test() {
   fi
   # shellcheck disable=SC2086 # a list of packages
   BRAID_SEEDS=500 go test -vet=off -shuffle=on -timeout 10m $packages
+  # Channels once more, with what finds wrong uses of memory; without the tests that mostly wait.
+  BRAID_DEBUG_MEMORY=1 go test -vet=off -shuffle=on -timeout 5m -skip 'Kill|Move|Fault|TCP|Carriers|Commanded|Cut|QPCache' . ./netconn
 }
 
 # have_detector says whether there is a C compiler, which the detector needs.
