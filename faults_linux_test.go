@@ -33,7 +33,7 @@ func disturb(loss, corruption float64, contexts ...*Context) {
 
 // Row 19: a client dies when it has been granted its channel, and never says that it is ready.
 func TestFault19HalfOpen(t *testing.T) {
-	handshake = cm.Config{Machine: machine.Config{ReadyTimeout: 300 * machine.Millisecond}}
+	handshake = cm.Config{Machine: machine.Config{ReadyTimeout: 300 * time.Millisecond}}
 	t.Cleanup(func() { handshake = cm.Config{} })
 	c := open(t, Config{Channels: 1})
 	l := listen(t, c)
