@@ -2,11 +2,14 @@ package braid
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -63,11 +66,30 @@ func beChild(role string) int {
 	}
 	fmt.Println(l.Addr())
 	_ = l.Serve(ctx, func(_ context.Context, m *Msg) ([]byte, error) {
-		_, err := os.Stdout.Write(m.Bytes())
+		if !intact(m.Bytes()) {
+			return nil, errDamaged
+		}
+		_, err := os.Stdout.Write(m.Bytes()[:8])
 		return m.Bytes(), err
 	})
 	return 0
 }
+
+// numbered is the payload of a call: its number, and of every sixteenth so much more that it is a large message.
+func numbered(number uint64) []byte {
+	b := binary.BigEndian.AppendUint64(nil, number)
+	if number%16 == 0 {
+		b = append(b, bytes.Repeat([]byte{byte(number >> 4)}, 20_000+int(number/16%7)*30_000)...)
+	}
+	return b
+}
+
+// intact says whether that has arrived.
+func intact(b []byte) bool {
+	return len(b) >= 8 && bytes.Equal(b, numbered(binary.BigEndian.Uint64(b)))
+}
+
+var errDamaged = errors.New("a payload is not what was sent")
 
 // startChild runs the second process.
 func startChild(t *testing.T, role string) (*exec.Cmd, *bufio.Reader) {
@@ -105,11 +127,14 @@ func callWithoutEnd(ctx context.Context, ch *Channel, succeeded io.Writer) error
 	for range callers {
 		go func() {
 			for {
-				number := binary.BigEndian.AppendUint64(nil, next.Add(1))
-				m, err := ch.Call(ctx, number)
+				request := numbered(next.Add(1))
+				m, err := ch.Call(ctx, request)
 				if err == nil {
+					if !intact(m.Bytes()) {
+						request = binary.BigEndian.AppendUint64(nil, math.MaxUint64) // a call that nobody has handled
+					}
 					m.Release()
-					_, err = succeeded.Write(number)
+					_, err = succeeded.Write(request[:8])
 				}
 				if err != nil {
 					failed <- err
@@ -205,15 +230,21 @@ func (s *server) callAll(t *testing.T, n int) *calls {
 	for range n {
 		c.group.Go(func() {
 			for !c.over.Load() {
-				number := binary.BigEndian.AppendUint64(nil, s.next.Add(1))
-				m, err := s.channel.Call(ctx, number)
+				request := numbered(s.next.Add(1))
+				m, err := s.channel.Call(ctx, request)
+				if refused := (*CallError)(nil); errors.As(err, &refused) {
+					t.Errorf("call %d: %v", binary.BigEndian.Uint64(request), err)
+				}
 				if err != nil {
 					c.mu.Lock()
 					c.failed = cmp.Or(c.failed, err)
 					c.mu.Unlock()
 					return
 				}
-				s.succeeded.add(number)
+				if !intact(m.Bytes()) {
+					t.Errorf("the response to call %d is damaged", binary.BigEndian.Uint64(request))
+				}
+				s.succeeded.add(request)
 				m.Release()
 			}
 		})
@@ -305,6 +336,9 @@ func killClient(t *testing.T, point int64) int64 {
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		_ = ch.Serve(context.Background(), func(_ context.Context, m *Msg) ([]byte, error) {
+			if !intact(m.Bytes()) {
+				t.Errorf("a request of %d bytes is damaged", m.Len())
+			}
 			handled.add(m.Bytes())
 			if handled.all.Load() == point {
 				close(reached)
