@@ -72,11 +72,15 @@ func (m *MP) refusal(y wire.Syndrome, at seq) pendingNak {
 //
 // A packet that was sent before may have arrived, and only its acknowledgement be
 // lost. Then the connection goes on, as in RC: the peer is told, ignores it if it has
-// the response, and acknowledges that again (failAt).
+// the response, and acknowledges that again (failAt). But it is not told before it has the
+// responses before this one: it would give their requests the blame.
 func (m *MP) refuseResponse(r *outMessage, again bool) {
 	if again {
-		m.resp.doubted, m.resp.held = true, true
-		m.ack.naks[requests] = m.refusal(wire.NakRemoteAccess, r.request)
+		m.resp.held = true
+		if m.out[responses].una >= r.first {
+			m.resp.doubted = true
+			m.ack.naks[requests] = m.refusal(wire.NakRemoteAccess, r.request)
+		}
 		return
 	}
 	m.end.refuse(wire.NakRemoteAccess, r.request)

@@ -112,6 +112,33 @@ func TestMPKeyEndsAfterResponseArrived(t *testing.T) {
 	}
 }
 
+// A response that cannot be sent again is refused when those before it have arrived, and not earlier: the peer would
+// give the blame to the oldest of its requests.
+func TestMPKeyEndsBehindAnotherResponse(t *testing.T) {
+	q := newMPTest(t, nil)
+	other := q.mem.register(mpPD, 64, RemoteRead)
+	second := q.peerRequest(wire.ReadRequest, 1, 1, 0, 10)
+	second.RETH.VA, second.RETH.RKey = other.Base, other.RKey
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10), second)
+	q.wantRepliesIgnoringAcks("both", "MP_READ_RESPONSE_ONLY", "MP_READ_RESPONSE_ONLY")
+	delete(q.mem.regions, other.RKey)
+	for range 2 {
+		q.mp.timedOut(q.now, responses)
+		q.wantRepliesIgnoringAcks("the first again, and not a word of the second", "MP_READ_RESPONSE_ONLY")
+	}
+	q.ack(mpResponse(0))
+	for range 10 {
+		q.advanceToTimer()
+		if len(q.unwanted) > 0 {
+			break
+		}
+	}
+	q.wantRepliesIgnoringAcks("now the second", "NAK_REMOTE_ACCESS 1 refused 1 head 2")
+	if q.mp.State() != RTS {
+		t.Errorf("state %v", q.mp.State())
+	}
+}
+
 // A responder that cannot send a response again waits for its acknowledgement as long as for any other: the
 // network may be dead for a time that a connection survives.
 func TestMPKeyEndsBeforeSilence(t *testing.T) {
