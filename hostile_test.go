@@ -59,7 +59,7 @@ func headed(kind, flags byte, length uint16, call uint32, more ...byte) []byte {
 
 // A peer that lies ends its own channel, and no other.
 func TestHostilePeers(t *testing.T) {
-	c := open(t, Config{MaxMessage: 1 << 20})
+	c := open(t, Config{MaxMessage: 1 << 20, Window: 4}) // a window that cannot grow
 	l := listen(t, c)
 	honest, err := open(t, Config{}).Dial(soon(t), l.Addr().String())
 	if err != nil {
@@ -124,7 +124,10 @@ func TestHostilePeers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	<-victim.Done()
+	select {
+	case <-victim.Done():
+	case <-soon(t).Done():
+	}
 	if !errors.Is(victim.Err(), ErrPeer) {
 		t.Errorf("more messages than were granted: %v", victim.Err())
 	}

@@ -26,7 +26,7 @@ func heldState(qp QP) int {
 	case *MP:
 		n := heldByBase(&q.base) + len(q.ack.acks.items) + len(q.ack.probes.items) + len(q.recv.owed.waiting.items)
 		for id := range numStreams {
-			n += len(q.recv.in[id].tails.records) + len(q.out[id].messages.items)
+			n += cap(q.recv.in[id].tails) + len(q.out[id].messages.items)
 		}
 		return n
 	}

@@ -149,7 +149,7 @@ func (r *mpReceiver) acceptAhead(in *inStream, s seq, p *Packet, needsAction boo
 	switch {
 	case needsAction:
 		in.slots.set(s, tailCompletion)
-		in.tails.add(tailOf(s, p, r.mtu), in.slots.mask)
+		in.tails.add(tailOf(s, p, r.mtu))
 	case p.Opcode.Base().Ends():
 		in.slots.set(s, tail)
 	default:
@@ -173,7 +173,8 @@ func (r *mpReceiver) advance(id streamID) delivery {
 			in.nxt++
 			continue
 		}
-		if d := r.deliver(in, in.tails.take(in.nxt, in.slots.mask)); d.what != deliveredNothing {
+		t := in.tails.pop()
+		if d := r.deliver(in, &t); d.what != deliveredNothing {
 			return d
 		}
 	}

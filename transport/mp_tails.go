@@ -15,34 +15,41 @@ type tailRecord struct {
 	a, b      uint64 // atomics: operands; response: a is the result
 }
 
-// tails keeps the records of tails that have arrived ahead of the head. Each is found by its slot, so that the work
-// for a packet does not depend on how many there are, nor on the order in which a peer sends them. It takes no memory
-// before the first.
-type tails struct {
-	records []tailRecord
-	free    []uint16 // records that are not in use
-	bySlot  []uint16 // L of them
+// tails has the records of tails that have arrived ahead of the head, as a heap: whatever the order in which a peer sends
+// them, one costs as many steps as the number of all of them has bits. It takes no memory before the first.
+type tails []tailRecord
+
+// add keeps a record. One that comes in order is in its place at once.
+func (t *tails) add(r tailRecord) {
+	h := append(*t, r)
+	i := len(h) - 1
+	for above := (i - 1) / 2; i > 0 && h[above].at > r.at; above = (i - 1) / 2 {
+		h[i] = h[above]
+		i = above
+	}
+	h[i] = r
+	*t = h
 }
 
-// add keeps the record of a packet that is less than L ahead of the head.
-func (t *tails) add(r tailRecord, mask seq) {
-	if t.bySlot == nil {
-		t.bySlot = make([]uint16, mask+1)
+// pop takes the first of them in the order of the stream.
+func (t *tails) pop() tailRecord {
+	h := *t
+	first, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	i := 0
+	for below := 1; below < len(h); below = 2*i + 1 {
+		if below+1 < len(h) && h[below+1].at < h[below].at {
+			below++
+		}
+		if last.at <= h[below].at {
+			break
+		}
+		h[i] = h[below]
+		i = below
 	}
-	n := len(t.free)
-	if n == 0 {
-		t.bySlot[r.at&mask] = uint16(len(t.records))
-		t.records = append(t.records, r)
-		return
+	if len(h) > 0 {
+		h[i] = last
 	}
-	i := t.free[n-1]
-	t.free = t.free[:n-1]
-	t.bySlot[r.at&mask], t.records[i] = i, r
-}
-
-// take returns the record of packet s, which was added. It is valid until the next is added.
-func (t *tails) take(s, mask seq) *tailRecord {
-	i := t.bySlot[s&mask]
-	t.free = append(t.free, i)
-	return &t.records[i]
+	*t = h
+	return first
 }
