@@ -72,6 +72,7 @@ type transfer struct {
 	part     int // the next fragment's
 	offset   int
 	pending  int // fragments posted
+	short    bool
 	finished atomic.Bool
 	done     chan struct{}
 	err      error
@@ -130,7 +131,7 @@ func (t *transfer) perform(c *Context) {
 		t.release()
 		return
 	}
-	if t.short(c.cfg.SmallMessage) {
+	if t.short = t.length() <= c.cfg.SmallMessage; t.short {
 		c.bulk.small(c.at)
 		ch.shortTransfers.Push(t)
 	} else {
@@ -139,12 +140,11 @@ func (t *transfer) perform(c *Context) {
 	c.touch(ch)
 }
 
-// short says whether the transfer is no longer than a small message.
-func (t *transfer) short(small int) bool {
+func (t *transfer) length() (n int) {
 	for i := range t.parts {
-		small -= len(t.parts[i].local)
+		n += len(t.parts[i].local)
 	}
-	return small >= 0
+	return n
 }
 
 // mayTransfer says whether a channel has a fragment of a one-sided operation to post and room for it.
@@ -152,9 +152,9 @@ func (ch *Channel) mayTransfer() bool { return ch.transfers.Len() > 0 && ch.mayP
 
 func (ch *Channel) mayPost() bool { return ch.reads < readsPerChannel && !ch.broken }
 
-// postShortTransfers posts the transfers that wait for no turn.
+// postShortTransfers posts the transfers that wait for no turn. They leave one place to the others.
 func (ch *Channel) postShortTransfers() error {
-	for ch.shortTransfers.Len() > 0 && ch.mayPost() {
+	for ch.shortTransfers.Len() > 0 && ch.mayPost() && ch.reads < readsPerChannel-1 {
 		if err := ch.postFragment(&ch.shortTransfers, ch.shortTransfers.At(0)); err != nil {
 			return err
 		}
@@ -193,7 +193,11 @@ func (t *transfer) post() error {
 	c := ch.context
 	n := min(len(a.local)-t.offset, c.cfg.Fragment)
 	if n > 0 {
-		number := c.operations.add(&fragment{t, n})
+		f := &fragment{transfer: t}
+		if !t.short { // short ones hold nothing up
+			f.length = n
+		}
+		number := c.operations.add(f)
 		wr := verbs.SendWR{
 			ID: workOperation | uint64(number), Op: a.op, Flags: ch.sends.next(true), SGEs: ch.sges[:],
 			RemoteAddr: a.remote.addr + uint64(t.offset), RKey: a.remote.key, Compare: a.compare, SwapAdd: a.value,
@@ -208,7 +212,7 @@ func (t *transfer) post() error {
 		}
 		ch.reads++
 		t.pending++
-		c.bulk.outstanding += n
+		c.bulk.outstanding += f.length
 	}
 	if t.offset += n; t.offset == len(a.local) {
 		t.part, t.offset = t.part+1, 0
@@ -219,7 +223,7 @@ func (t *transfer) post() error {
 // fragment is a part of a transfer that is on its way.
 type fragment struct {
 	transfer *transfer
-	length   int
+	length   int // that counts as outstanding
 }
 
 func (f *fragment) completed(c *Context, e *verbs.Completion) {

@@ -30,10 +30,12 @@ func (ch *Channel) pump() {
 	if err == nil {
 		err = ch.postShortTransfers()
 	}
-	ch.context.bulk.add(ch)
-	ch.context.bulk.post(ch.context)
 	if err != nil {
 		ch.fail(fmt.Errorf("braid: %w", err))
+		return
+	}
+	ch.context.bulk.add(ch)
+	if ch.context.bulk.post(ch.context); ch.ended.Load() != nil {
 		return
 	}
 	ch.context.deadlines.set(ch, s.Timeout())

@@ -3,6 +3,7 @@ package braid
 import (
 	"context"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 )
@@ -86,6 +87,35 @@ func TestLongOnesTakeTurns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is long gets on beside any number of short operations.
+func TestShortOnesLeaveRoom(t *testing.T) {
+	l := listen(t, open(t, Config{}))
+	c := open(t, Config{})
+	a, b := dialled(t, c, l)
+	_, r := remote(t, b, a, 16<<20, CanRead|CanWrite)
+	channels := []*Channel{a}
+	for range 7 {
+		ch, _ := dialled(t, c, l)
+		channels = append(channels, ch)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer stop()
+	for _, ch := range channels {
+		for range 2 * readsPerChannel {
+			readers.Go(func() {
+				for into := make([]byte, 4096); ctx.Err() == nil; {
+					_ = ch.Read(ctx, into, r)
+				}
+			})
+		}
+	}
+	if err := a.Write(soon(t), make([]byte, 16<<20), r); err != nil {
+		t.Error(err)
 	}
 }
 
