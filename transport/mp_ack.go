@@ -288,6 +288,7 @@ const maxRefusals = patienceWithResponses + 3
 func (m *MP) handleProbe(now Time, p *Packet) Verdict {
 	m.receivedFromPeer(now)
 	m.alive.refusals = 0
+	m.tellAgain(p)
 	if !m.ack.oweProbe(p) {
 		return Drop
 	}

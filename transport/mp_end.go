@@ -78,13 +78,31 @@ func (m *MP) refuseResponse(r *outMessage, again bool) {
 	if again {
 		m.resp.held = true
 		if m.out[responses].una >= r.first {
-			m.resp.doubted = true
-			m.ack.naks[requests] = m.refusal(wire.NakRemoteAccess, r.request)
+			m.tellDoubt(m.refusal(wire.NakRemoteAccess, r.request))
 		}
 		return
 	}
 	m.end.refuse(wire.NakRemoteAccess, r.request)
 	m.end.stuckAt = r.first
+}
+
+// tellDoubt tells the peer that a response cannot be sent again.
+func (m *MP) tellDoubt(n pendingNak) {
+	m.resp.doubted, m.resp.toldBy = true, Path(n.path)
+	m.ack.naks[requests] = n
+}
+
+// tellAgain tells it by the path that a packet of the peer has just come by. The peer acknowledges by the path
+// that it was told by, which may be dead in that direction; and before a timeout here brings another path
+// into play, its patience with what waits behind the response may be at an end.
+func (m *MP) tellAgain(p *Packet) {
+	if !m.resp.doubted || m.resp.toldBy == Path(p.MP.Path) || m.ack.naks[requests].due {
+		return
+	}
+	o := &m.out[responses]
+	n := m.refusal(wire.NakRemoteAccess, o.find(o.una).request)
+	n.path = p.MP.Path
+	m.tellDoubt(n)
 }
 
 // fail ends the connection: the oldest request gets the status, the rest is flushed.

@@ -209,6 +209,7 @@ func tailOf(s seq, p *Packet, mtu int) tailRecord {
 func (m *MP) handleData(now Time, p *Packet) Verdict {
 	m.receivedFromPeer(now)
 	m.alive.refusals = 0
+	m.tellAgain(p)
 	id := streamOf(p.Opcode.Base())
 	if id == requests && m.end.phase != phaseOpen {
 		return Drop

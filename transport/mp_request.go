@@ -24,6 +24,7 @@ type awaited struct {
 // mpResponses is what the stream of responses has beyond any stream.
 type mpResponses struct {
 	doubted bool // the peer was told that a response cannot be sent again; it may have it
+	toldBy  Path // by this path
 	held    bool // and is given until the next timeout to say so
 }
 

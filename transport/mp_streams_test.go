@@ -139,6 +139,30 @@ func TestMPKeyEndsBehindAnotherResponse(t *testing.T) {
 	}
 }
 
+// While a response is in doubt the peer is told so by the path of whatever comes from it: the path that it was told by
+// first may be dead in one direction, and what the peer asked for next is not refused before its acknowledgement.
+func TestMPKeyEndsBehindDeadPath(t *testing.T) {
+	q := newMPTest(t, nil)
+	q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
+	q.forget()
+	delete(q.mem.regions, q.exposed.RKey)
+	q.mp.timedOut(q.now, responses)
+	told := q.wantRepliesIgnoringAcks("not again", "NAK_REMOTE_ACCESS 0 refused 0 head 1")[0].Path
+	next := q.peerRequest(wire.ReadRequest, 1, 1, 0, 10)
+	next.MP.Path = uint16(told+1) % 16
+	q.arrive(next)
+	if by := q.wantRepliesIgnoringAcks("once more", "NAK_REMOTE_ACCESS 0 refused 0 head 1")[0].Path; by == told {
+		t.Errorf("path %d again", by)
+	}
+	q.arrive(next)
+	q.wantRepliesIgnoringAcks("not for every packet")
+	q.ack(mpResponse(0))
+	q.wantRepliesIgnoringAcks("its own refusal", "NAK_REMOTE_ACCESS 1 refused 1 head 1")
+	if q.mp.State() != Err {
+		t.Errorf("state %v", q.mp.State())
+	}
+}
+
 // A responder that cannot send a response again waits for its acknowledgement as long as for any other: the
 // network may be dead for a time that a connection survives.
 func TestMPKeyEndsBeforeSilence(t *testing.T) {
