@@ -49,7 +49,7 @@ func (r *mpReceiver) deny(s seq, y wire.Syndrome) arrival {
 	if s != r.in[requests].nxt {
 		return arrival{}
 	}
-	return arrival{fate: arrivalRefused, syndrome: y}
+	return arrival{fate: arrivalRefused, cause: cause{syndrome: y}}
 }
 
 func (r *mpReceiver) denyMalformed(s seq) arrival {
@@ -65,7 +65,7 @@ func (r *mpReceiver) denyMalformedResponse(s seq, p *Packet) arrival {
 	if w, _ := r.awaiting.awaited(p.MP.MSN); w == nil || s != r.in[responses].nxt {
 		return arrival{}
 	}
-	return arrival{fate: arrivalFailed, status: BadRespErr}
+	return arrival{fate: arrivalFailed, cause: cause{status: BadRespErr}}
 }
 
 // denyReceive is deny where the receive that the message would consume fails too.
@@ -87,7 +87,7 @@ func (r *mpReceiver) receiveFor(s seq, p *Packet) (*recvWQE, arrival) {
 	}
 	w := r.receives.at(ahead)
 	if w == nil {
-		return nil, arrival{fate: arrivalNacked, syndrome: wire.RNRSyndrome(r.rnrTimer), named: s}
+		return nil, arrival{fate: arrivalNacked, cause: cause{syndrome: wire.RNRSyndrome(r.rnrTimer)}}
 	}
 	return w, arrival{}
 }
@@ -137,7 +137,7 @@ func (r *mpReceiver) admitWrite(s seq, op wire.Opcode, p *Packet) arrival {
 	if !ok {
 		r.count.AccessErrors++
 		if r.guesses.add(p.RETH.RKey) {
-			return arrival{fate: arrivalRefused, syndrome: wire.NakRemoteAccess}
+			return arrival{fate: arrivalRefused, cause: cause{syndrome: wire.NakRemoteAccess}}
 		}
 		return r.deny(s, wire.NakRemoteAccess)
 	}
@@ -155,7 +155,7 @@ func (r *mpReceiver) admitReadResponse(s seq, p *Packet) arrival {
 	end := at + uint64(p.Length)
 	if end > uint64(w.length) || p.Opcode.Ends() != (end == uint64(w.length)) {
 		r.count.Malformed++
-		return arrival{fate: arrivalFailed, status: BadRespErr}
+		return arrival{fate: arrivalFailed, cause: cause{status: BadRespErr}}
 	}
 	if anyInvalid(w.SGEs) {
 		return r.denyResponse(s, oldest)
@@ -182,7 +182,7 @@ func (r *mpReceiver) denyResponse(s seq, oldest bool) arrival {
 	if !oldest || s != r.in[responses].nxt {
 		return arrival{}
 	}
-	return arrival{fate: arrivalFailed, status: LocProtErr}
+	return arrival{fate: arrivalFailed, cause: cause{status: LocProtErr}}
 }
 
 // keyGuesses remembers the remote keys that were refused. A packet ahead of the

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"unsafe"
 )
 
 // In steady state nothing is allocated per packet or per operation: posting,
@@ -72,5 +73,18 @@ func TestMPIdleConnectionIsSmall(t *testing.T) {
 	t.Logf("%d bytes for an idle connection over %d paths", each, attr.Paths)
 	if each > limit {
 		t.Errorf("%d bytes for an idle connection, want at most %d", each, limit)
+	}
+}
+
+// What every packet touches is together at the beginning of a queue pair.
+func TestMPLayout(t *testing.T) {
+	const line, lines = 64, 17
+	if n := (unsafe.Offsetof(MP{}.lastAck) + line - 1) / line; n > lines {
+		t.Errorf("what every packet touches begins %d cache lines, want at most %d", n, lines)
+	}
+	for name, size := range map[string]uintptr{"arrival": unsafe.Sizeof(arrival{}), "ackHead": unsafe.Sizeof(ackHead{})} {
+		if size > line {
+			t.Errorf("%s has %d bytes, more than a cache line", name, size)
+		}
 	}
 }

@@ -25,24 +25,24 @@ const (
 // deliver acts on the last packet of a message when the head of the stream
 // reaches it: everything before it has arrived, so completions are in order,
 // and READs and atomics see all earlier writes. The head moves on, unless the
-// connection ends here.
-func (r *mpReceiver) deliver(in *inStream, t *tailRecord) (d delivery) {
+// connection ends here. It returns whether the queue pair has to do something, and fills d then.
+func (r *mpReceiver) deliver(in *inStream, t *tailRecord, d *delivery) bool {
 	switch op := t.opcode; {
 	case op.IsSend():
-		d = r.deliverReceive(t, OpRecv)
+		*d = r.deliverReceive(t, OpRecv)
 	case op.IsWrite():
-		d = r.deliverReceive(t, OpRecvWriteImm)
+		*d = r.deliverReceive(t, OpRecvWriteImm)
 	case op == wire.ReadRequest:
-		d = r.deliverRead(t)
+		*d = r.deliverRead(t)
 	case op.IsAtomic():
-		d = r.deliverAtomic(t)
+		*d = r.deliverAtomic(t)
 	default:
-		d = r.deliverResponse(t)
+		*d = r.deliverResponse(t)
 	}
 	if d.what < deliveryRefused {
 		in.nxt++
 	}
-	return d
+	return d.what != deliveredNothing
 }
 
 // refused ends the connection with the request of a message.

@@ -39,15 +39,20 @@ type inStream struct {
 	tails tails  // what to do when the head reaches a tail with completion
 }
 
-// arrival is what becomes of a data packet. The zero value drops it.
+// arrival is what becomes of a data packet. The zero value drops it. It has no more fields, and cause apart, so
+// that the compiler keeps it in registers.
 type arrival struct {
-	fate     packetFate
-	verdict  Verdict       // of the engine
+	fate    packetFate
+	verdict Verdict // of the engine
+	cause
+	at seq // the packet
+}
+
+// cause is why a packet is not taken.
+type cause struct {
 	syndrome wire.Syndrome // arrivalNacked, arrivalRefused
 	status   Status        // arrivalFailed; arrivalRefused: of the receive, if one fails with it
 	receive  uint64        // arrivalRefused: the work request of that receive
-	at       seq           // the packet
-	named    seq           // arrivalNacked: the packet that the NAK names
 }
 
 // packetFate is what the queue pair does about a data packet.
@@ -84,16 +89,15 @@ func (r *mpReceiver) arrive(id streamID, p *Packet) arrival {
 		return r.duplicate(in, s)
 	}
 	if s >= in.nxt+r.slots {
-		// §3.3.2: beyond the bitmap the packet is dropped; §3.5: a NACK tells the
-		// PSN of the packet that is missing.
+		// §3.3.2: beyond the bitmap the packet is dropped.
 		r.count.OutOfSequence++
-		return arrival{fate: arrivalNacked, syndrome: wire.NakPSNSequence, at: s, named: in.nxt}
+		return arrival{fate: arrivalNacked, cause: cause{syndrome: wire.NakPSNSequence}, at: s}
 	}
 	if p.MP.Sync && in.nxt+seq(p.MP.Offset) < s {
 		// §3.4: a synchronise operation updates memory only after all previous
 		// operations; the receiver drops an early one and sends a NACK.
 		r.count.EarlySynchronise++
-		return arrival{fate: arrivalNacked, syndrome: wire.NakEarlySynchronise, at: s, named: s}
+		return arrival{fate: arrivalNacked, cause: cause{syndrome: wire.NakEarlySynchronise}, at: s}
 	}
 	a := r.admit(s, p)
 	a.at = s
@@ -107,6 +111,14 @@ func (r *mpReceiver) arrive(id streamID, p *Packet) arrival {
 	return a
 }
 
+// named is the packet that the NAK of a packet names: of one beyond the bitmap that which is missing (§3.5).
+func (r *mpReceiver) named(id streamID, a arrival) seq {
+	if a.syndrome == wire.NakPSNSequence {
+		return r.in[id].nxt
+	}
+	return a.at
+}
+
 // duplicate is what becomes of a packet that has arrived before.
 func (r *mpReceiver) duplicate(in *inStream, s seq) arrival {
 	if in.nxt > s+2*MaxTrackingSlots {
@@ -118,9 +130,9 @@ func (r *mpReceiver) duplicate(in *inStream, s seq) arrival {
 }
 
 // accept marks the slot of a packet that was taken and lets the head move. It
-// returns the first delivery, and advance the further ones. In order, it does not
-// touch the bitmap at all.
-func (r *mpReceiver) accept(id streamID, s seq, p *Packet) delivery {
+// finds the first delivery, and advance the further ones; both return whether there is one.
+// In order, it does not touch the bitmap at all.
+func (r *mpReceiver) accept(id streamID, s seq, p *Packet, d *delivery) bool {
 	op, in := p.Opcode.Base(), &r.in[id]
 	if r.observe != nil {
 		r.observe(int(s - in.nxt))
@@ -128,17 +140,17 @@ func (r *mpReceiver) accept(id streamID, s seq, p *Packet) delivery {
 	needsAction := op.Ends() && (id == responses || op.IsSend() || op.HasImm() || op == wire.ReadRequest || op.IsAtomic())
 	if s != in.nxt {
 		r.acceptAhead(in, s, p, needsAction)
-		return delivery{}
+		return false
 	}
 	if needsAction {
 		t := tailOf(s, p, r.mtu)
-		if d := r.deliver(in, &t); d.what != deliveredNothing {
-			return d
+		if r.deliver(in, &t, d) {
+			return true
 		}
 	} else {
 		in.nxt++
 	}
-	return r.advance(id)
+	return in.ahead > 0 && r.advance(id, d)
 }
 
 // acceptAhead keeps a packet until the head reaches it.
@@ -160,7 +172,7 @@ func (r *mpReceiver) acceptAhead(in *inStream, s seq, p *Packet, needsAction boo
 // advance moves the head over what has arrived, up to and including the next
 // delivery. The paper moves it message by message; packet by packet a message
 // may be longer than L.
-func (r *mpReceiver) advance(id streamID) delivery {
+func (r *mpReceiver) advance(id streamID, d *delivery) bool {
 	in := &r.in[id]
 	for in.ahead > 0 {
 		v := in.slots.at(in.nxt)
@@ -174,11 +186,11 @@ func (r *mpReceiver) advance(id streamID) delivery {
 			continue
 		}
 		t := in.tails.pop()
-		if d := r.deliver(in, &t); d.what != deliveredNothing {
-			return d
+		if r.deliver(in, &t, d) {
+			return true
 		}
 	}
-	return delivery{}
+	return false
 }
 
 // tailOf keeps what the action at the head will need.
@@ -224,7 +236,8 @@ func (m *MP) handleData(now Time, p *Packet) Verdict {
 			m.out[requests].since = now
 		}
 		m.ack.owe(id, a.at, p, m.opt.BatchAcks)
-		for d := m.recv.accept(id, a.at, p); d.what != deliveredNothing; d = m.recv.advance(id) {
+		var d delivery
+		for more := m.recv.accept(id, a.at, p, &d); more; more = m.recv.advance(id, &d) {
 			if !m.delivered(now, &d) {
 				break
 			}
@@ -232,7 +245,7 @@ func (m *MP) handleData(now Time, p *Packet) Verdict {
 	case arrivalRepeated:
 		m.ack.owe(id, a.at, p, m.opt.BatchAcks)
 	case arrivalNacked:
-		m.ack.refuse(id, a.syndrome, a.named, a.at, p)
+		m.ack.refuse(id, a.syndrome, m.recv.named(id, a), a.at, p)
 	case arrivalRefused:
 		if a.status != Success {
 			m.complete(Completion{WRID: a.receive, Status: a.status, Op: OpRecv})

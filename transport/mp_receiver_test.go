@@ -72,23 +72,27 @@ func (r *receiverTest) send(n int, msn uint32, length int) *Packet {
 }
 
 // take hands over a packet as a queue pair does. It returns the IDs of the receives
-// and requests that this completes, and the delivery that was the last.
-func (r *receiverTest) take(p *Packet) (a arrival, completed []uint64, last delivery) {
+// and requests that this completes, and the delivery that ends the connection.
+func (r *receiverTest) take(p *Packet) (a arrival, completed []uint64, end delivery) {
 	r.Helper()
 	id := streamOf(p.Opcode.Base())
 	if a = r.arrive(id, p); a.fate != arrivalTaken {
 		return a, nil, delivery{}
 	}
-	for last = r.accept(id, a.at, p); last.what == deliveredReceive || last.what == deliveredResponse; last = r.advance(id) {
-		if last.what == deliveredReceive {
-			completed = append(completed, last.completion.WRID)
-			continue
+	var d delivery
+	for more := r.accept(id, a.at, p, &d); more; more = r.advance(id, &d) {
+		switch d.what {
+		case deliveredReceive:
+			completed = append(completed, d.completion.WRID)
+		case deliveredResponse:
+			i := slices.IndexFunc(r.reads, func(w sendWQE) bool { return !w.done })
+			r.reads[i].done = true
+			completed = append(completed, r.reads[i].ID)
+		default:
+			return a, completed, d
 		}
-		i := slices.IndexFunc(r.reads, func(w sendWQE) bool { return !w.done })
-		r.reads[i].done = true
-		completed = append(completed, r.reads[i].ID)
 	}
-	return a, completed, last
+	return a, completed, delivery{}
 }
 
 // wantTaken checks that a packet is taken and which messages that completes.
@@ -142,8 +146,8 @@ func TestReceiverWindow(t *testing.T) {
 	r.wantTaken("the last slot", last)
 	r.wantFate("the same again", last, arrivalRepeated, 0)
 	a := r.wantFate("beyond the bitmap", r.packet(receiverSlots, wire.WriteOnly, 8), arrivalNacked, wire.NakPSNSequence)
-	if first := firstSeq(receiverFirst); a.named != first || a.at != first+receiverSlots {
-		t.Errorf("the NAK names %d and %d, want the head and the packet", a.named, a.at)
+	if first := firstSeq(receiverFirst); r.named(requests, a) != first || a.at != first+receiverSlots {
+		t.Errorf("the NAK names %d and %d, want the head and the packet", r.named(requests, a), a.at)
 	}
 	r.wantTaken("the head moves by one", r.packet(0, wire.WriteOnly, 8))
 	r.wantTaken("and so does the bitmap", r.packet(receiverSlots, wire.WriteOnly, 8))

@@ -257,6 +257,9 @@ func (q *UD) Blocked(Time) Reason {
 	return ReasonNone
 }
 
+// CompletesWhenSent marks it as Unacknowledged.
+func (q *UD) CompletesWhenSent() {}
+
 // NoReceive is the number of datagrams dropped because no receive was posted,
 // or none that was large enough.
 func (q *UD) NoReceive() uint64 { return q.noReceive }

@@ -147,15 +147,16 @@ func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
 	_, mp := qp.(transport.MultiPath)
-	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, index: -1, path: e.pathOf(qp)}
+	_, unacknowledged := qp.(transport.Unacknowledged)
+	e.ports[n] = &port{qp: qp, sink: sink, mp: mp, unacknowledged: unacknowledged, index: -1, path: e.pathOf(qp)}
 	return nil
 }
 
 // pathOf is the path of a queue pair that has only one: that which it asks for, or
 // one by its number.
 func (e *engine) pathOf(qp transport.QP) int {
-	if rc, ok := qp.(*transport.RC); ok {
-		if path, fixed := rc.FixedPath(); fixed {
+	if single, ok := qp.(transport.SinglePath); ok {
+		if path, fixed := single.FixedPath(); fixed {
 			return int(path) % e.cfg.Paths
 		}
 	}

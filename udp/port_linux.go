@@ -10,16 +10,17 @@ import (
 
 // port is a queue pair as the engine knows it.
 type port struct {
-	qp       transport.QP
-	sink     verbs.Sink
-	peer     *peer // nil until routed; datagrams have none
-	mp       bool  // uses the multi-path format
-	dirty    bool  // waits to be driven
-	path     int   // the source port of a queue pair that has only one
-	deadline transport.Time
-	index    int    // place in the timer heap; -1: not there
-	epoch    uint64 // when it last received
-	window   int    // last window told to it
+	qp             transport.QP
+	sink           verbs.Sink
+	peer           *peer // nil until routed; datagrams have none
+	mp             bool  // uses the multi-path format
+	unacknowledged bool  // its requests complete when they have been sent
+	dirty          bool  // waits to be driven
+	path           int   // the source port of a queue pair that has only one
+	deadline       transport.Time
+	index          int    // place in the timer heap; -1: not there
+	epoch          uint64 // when it last received
+	window         int    // last window told to it
 
 	way     verbs.Way            // nil: packets leave by the sockets
 	watcher verbs.NetworkWatcher // nil: nobody wants to know how the network does

@@ -79,11 +79,8 @@ func (e *engine) deliverAll() bool {
 // deliver hands completions and events to the queue pair's owner, and returns
 // whether there were completions.
 func (e *engine) deliver(p *port) (any bool) {
-	if _, datagram := p.qp.(*transport.UD); datagram {
-		// A datagram is not acknowledged: it is complete when it was sent. The
-		// program may use its memory again from then on, so the kernel must have the
-		// payload first, or the batch a copy of it.
-		e.flush()
+	if p.unacknowledged {
+		e.flush() // the kernel must have the payload, or the batch a copy of it
 	}
 	for p.qp.PollCompletion(&e.completion) {
 		p.sink.Deliver(&e.completion)
