@@ -35,10 +35,10 @@ func (h *host) checkAbandoned() {
 	}
 }
 
-// refusalJustified: a request with a wrong key fails, and nothing before it does;
+// refusalJustified: a request with a wrong key is refused, and no other;
 // the peer, which refused it, flushes all that it has. Where the network loses
-// packets, responses before the refusal, or the refusal itself, may be lost for
-// so long that an earlier request fails in its place; and where both sides
+// packets or the host stands still, responses before the refusal, or the refusal itself, may be lost for
+// so long that an earlier request fails, for want of its response; and where both sides
 // refuse something, neither takes the other's responses any more.
 func (h *host) refusalJustified(c *Completion) bool {
 	mine, others := h.errs(), h.peer().errs()
@@ -49,7 +49,7 @@ func (h *host) refusalJustified(c *Completion) bool {
 				h.fail("request %d failed instead of request %d", c.WRID, q.index)
 			}
 		}
-		return h.work.ops[c.WRID].wrong || h.trespasses(h.work.ops[c.WRID]) || mine && (others || h.w.lossy())
+		return h.work.ops[c.WRID].wrong || h.trespasses(h.work.ops[c.WRID])
 	case RetryExcErr:
 		return (mine || others) && h.peer().failed
 	case WRFlushErr:

@@ -260,7 +260,9 @@ func fatalStatus(y wire.Syndrome) Status {
 }
 
 // failAt ends the connection because the peer refused the request at s. A
-// refusal is believed only for something that is outstanding. The peer may refuse
+// refusal is believed only for something that is outstanding. It comes after the responses to
+// what was asked for before, unless the peer has given up waiting for their acknowledgement: then the
+// oldest of those has failed, and was not refused. The peer may refuse
 // a READ whose response has arrived, if the acknowledgement of it was lost and the
 // key has ended since: it is acknowledged again. If the peer says nothing else any
 // more, it has ended the connection before that could reach it.
@@ -268,6 +270,9 @@ func (m *MP) failAt(now Time, s seq, status Status, path Path) {
 	o := &m.out[requests]
 	switch {
 	case s >= o.una && s < o.nxt || m.req.awaitsAt(s):
+		if m.req.awaitsBefore(s) {
+			status = RetryExcErr
+		}
 		m.fail(status)
 	case status == RemAccessErr && m.req.responded > 0:
 		if m.alive.refused(now, m.rtt.smoothed()) >= maxRefusals {

@@ -97,6 +97,20 @@ func TestMPRefusalStatuses(t *testing.T) {
 	}
 }
 
+// A refusal has its status for the request that it names. A READ before that, whose response the peer has given up
+// sending, fails by another one.
+func TestMPRefusalSparesTheReadBefore(t *testing.T) {
+	q := newMPTest(t, nil)
+	read := q.read(0, 100)
+	q.ack(0)
+	write := q.write(1)
+	q.nak(wire.NakRemoteAccess, 1, 1)
+	got := q.completions()
+	if len(got) != 2 || got[0].WRID != read || got[0].Status != RetryExcErr || got[1].WRID != write || got[1].Status != WRFlushErr {
+		t.Errorf("completed by %+v", got)
+	}
+}
+
 // A refusal is believed only for what is outstanding.
 func TestMPStaleRefusalIsIgnored(t *testing.T) {
 	q := newMPTest(t, nil)

@@ -200,6 +200,9 @@ func (r *mpRequests) awaited(msn uint32) (w *sendWQE, oldest bool) {
 	return r.sq.byNumber(r.awaiting.at(i).number), i == 0
 }
 
+// awaitsBefore says whether a READ or atomic before s has no response.
+func (r *mpRequests) awaitsBefore(s seq) bool { return r.awaiting.len() > 0 && r.awaiting.at(0).at < s }
+
 // awaitsAt says whether s is the request of a READ or atomic that was
 // delivered and has no response.
 func (r *mpRequests) awaitsAt(s seq) bool {
