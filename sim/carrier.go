@@ -20,10 +20,22 @@ type Carrier struct {
 	// Depth is how many messages a queue pair has outstanding: default 16, and 1
 	// with several queue pairs.
 	Depth int
+	// Op is the operation that moves the bytes.
+	Op Operation
 	// Trace, if not nil, makes the tracer of a host's queue pairs, by the host's
 	// name. It is called while the flows are set up, several times for a host.
 	Trace func(host string) transport.Tracer
 }
+
+// Operation is how the bytes of a flow move from its source to its destination.
+type Operation uint8
+
+// The operations.
+const (
+	ByWrite Operation = iota // the source writes
+	BySend                   // the source sends, into receives of the destination
+	ByRead                   // the destination reads
+)
 
 const (
 	defaultDepth = 16
@@ -51,6 +63,10 @@ func (c *Carrier) withDefaults() error {
 		return fmt.Errorf("%w: depth %d, must be 1 to 4096", ErrConfig, c.Depth)
 	case c.Chunk < 1:
 		return fmt.Errorf("%w: chunks of %d bytes", ErrConfig, c.Chunk)
+	case c.Op > ByRead:
+		return fmt.Errorf("%w: operation %d", ErrConfig, c.Op)
+	case c.Op == BySend && c.QPs > 1:
+		return fmt.Errorf("%w: chunks of a flow by SEND over %d queue pairs: receives have no offsets", ErrConfig, c.QPs)
 	case c.QP.Type == verbs.UD:
 		return fmt.Errorf("%w: datagrams carry no flows", ErrConfig)
 	}
@@ -153,7 +169,7 @@ func newSite(n *Network, number, depth int, memory []byte) (*site, error) {
 		return nil, err
 	}
 	if memory != nil {
-		s.memory, err = s.pd.RegisterMemory(memory, verbs.LocalWrite|verbs.RemoteWrite)
+		s.memory, err = s.pd.RegisterMemory(memory, access)
 	}
 	return s, err
 }
@@ -161,6 +177,9 @@ func newSite(n *Network, number, depth int, memory []byte) (*site, error) {
 // link ties flows to those that they wait for, and starts the others.
 func (t *Traffic) link() error {
 	for _, f := range t.flows {
+		if len(f.After) > 0 && t.carrier.Op != ByWrite {
+			return fmt.Errorf("%w: flow %d waits for others, which only flows by WRITE can", ErrConfig, f.ID)
+		}
 		for _, id := range f.After {
 			first := t.flows[id]
 			switch {
@@ -177,6 +196,9 @@ func (t *Traffic) link() error {
 	}
 	for _, f := range t.flows {
 		if err := f.expectNotice(); err != nil {
+			return err
+		}
+		if err := f.postReceives(); err != nil {
 			return err
 		}
 		if f.waitsFor == 0 {
@@ -196,11 +218,14 @@ func (t *Traffic) drain(s *site) {
 		for i := range n {
 			c := &s.queue[i]
 			f := t.flows[c.WRID>>wridFlowShift]
-			if c.Op == verbs.OpRecvWriteImm {
+			switch c.Op {
+			case verbs.OpRecvWriteImm:
 				f.received(c)
-				continue
+			case verbs.OpRecv:
+				f.receiveAgain(c)
+			default:
+				f.completed(c)
 			}
-			f.completed(c)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type flow struct {
 	workload.Flow
 	traffic  *Traffic
-	from, to *site
+	from, to *site // who posts the requests, and its peer: a flow by READ is that of its destination
 	lanes    []lane
 	size     int64 // of a message
 	region   [2]*verbs.MR
@@ -19,6 +19,7 @@ type flow struct {
 	rkey     verbs.RKey
 
 	posted   int64 // bytes
+	receives int64 // bytes that receives are posted for; the destination's
 	acked    int64
 	offered  int64 // bytes that a paced application has offered; without pacing all
 	messages int64
@@ -29,8 +30,9 @@ type flow struct {
 	arrived  Time // when the receiver was told
 	err      error
 
-	wr  verbs.SendWR // room for the request at hand
-	sge [1]verbs.SGE
+	wr   verbs.SendWR // room for the request at hand
+	sge  [1]verbs.SGE
+	into [1]verbs.SGE // likewise, for a receive: source and destination may run at the same time
 
 	waitsFor               int
 	whenSent, whenReceived []*flow
@@ -52,6 +54,9 @@ const (
 
 func (t *Traffic) newFlow(spec *workload.Flow) (*flow, error) {
 	f := &flow{Flow: *spec, traffic: t, from: t.sites[spec.Src], to: t.sites[spec.Dst], finished: never, arrived: never, started: never}
+	if t.carrier.Op == ByRead {
+		f.from, f.to = f.to, f.from
+	}
 	f.ID = len(t.flows)
 	f.size = f.MessageSize()
 	if t.carrier.QPs > 1 {
@@ -70,6 +75,9 @@ func (t *Traffic) newFlow(spec *workload.Flow) (*flow, error) {
 	return f, nil
 }
 
+// access is what a flow may do with the memory of its ends.
+const access = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead
+
 // addMemory finds the memory that the flow reads and writes: real memory with a
 // pattern where bytes are carried.
 func (f *flow) addMemory() error {
@@ -77,14 +85,18 @@ func (f *flow) addMemory() error {
 	if f.from.memory == nil {
 		length := int(max(f.Bytes, f.size))
 		for i, s := range []*site{f.from, f.to} {
-			mr, err := s.pd.RegisterMemory(make([]byte, length), verbs.LocalWrite|verbs.RemoteWrite)
+			mr, err := s.pd.RegisterMemory(make([]byte, length), access)
 			if err != nil {
 				return err
 			}
 			f.region[i] = mr
 		}
 		d := newDice(f.traffic.net.cfg.Seed, uint64(f.ID)<<32)
-		for i, b := 0, f.region[0].Bytes(); i < len(b); i++ {
+		source := f.region[0]
+		if f.traffic.carrier.Op == ByRead {
+			source = f.region[1]
+		}
+		for i, b := 0, source.Bytes(); i < len(b); i++ {
 			b[i] = byte(d.roll())
 		}
 	}
@@ -97,6 +109,9 @@ func (f *flow) connect() (l lane, err error) {
 	t := f.traffic
 	o := t.carrier.QP
 	o.SendDepth, o.RecvDepth = t.carrier.Depth, 1
+	if t.carrier.Op == BySend {
+		o.RecvDepth = t.carrier.Depth
+	}
 	o.MaxSendSGE, o.MaxRecvSGE, o.MaxInline = 1, 1, verbs.None
 	o.SendCQ, o.Trace = f.from.cq, t.tracer(f.from)
 	if l.qp, err = f.from.pd.CreateQP(o); err != nil {
@@ -168,6 +183,9 @@ func (f *flow) post() {
 	}
 }
 
+// requests are the operations as verbs has them.
+var requests = [...]verbs.Op{ByWrite: verbs.OpWrite, BySend: verbs.OpSend, ByRead: verbs.OpRead}
+
 // hasMore says whether there are bytes to post.
 func (f *flow) hasMore() bool {
 	if f.Bytes == 0 && f.Rate == 0 {
@@ -190,7 +208,7 @@ func (f *flow) postOn(i int, l *lane) {
 	wr := &f.wr
 	*wr = verbs.SendWR{
 		ID: uint64(f.ID)<<wridFlowShift | uint64(i)<<wridLaneShift | uint64(length),
-		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: f.sge[:],
+		Op: requests[f.traffic.carrier.Op], Flags: verbs.Signaled, SGEs: f.sge[:],
 		RemoteAddr: f.remote + uint64(offset), RKey: f.rkey,
 	}
 	if float64(f.synced) < f.Sync*float64(f.messages) {
@@ -218,6 +236,47 @@ func (f *flow) expectNotice() error {
 		return fmt.Errorf("%w: flows wait for flow %d, which must then have an end and a single queue pair", ErrConfig, f.ID)
 	}
 	return f.lanes[0].peer.PostRecv(&verbs.RecvWR{ID: uint64(f.ID) << wridFlowShift})
+}
+
+// postReceives lets the destination of a flow by SEND receive as many messages as can be outstanding.
+func (f *flow) postReceives() error {
+	if f.traffic.carrier.Op != BySend {
+		return nil
+	}
+	for range f.traffic.carrier.Depth {
+		if err := f.postReceive(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// postReceive posts the receive of the message after those that have one. Where bytes are carried each has its place.
+func (f *flow) postReceive() error {
+	offset, length := int64(0), f.size
+	if f.Bytes > 0 && f.from.memory == nil {
+		if offset, length = f.receives, min(length, f.Bytes-f.receives); length <= 0 {
+			return nil
+		}
+	}
+	f.receives += length
+	f.into[0] = f.region[1].SGE(int(offset), int(length))
+	return f.lanes[0].peer.PostRecv(&verbs.RecvWR{ID: uint64(f.ID) << wridFlowShift, SGEs: f.into[:]})
+}
+
+// receiveAgain posts a receive for one that was used.
+func (f *flow) receiveAgain(c *verbs.Completion) {
+	if c.Err() == nil {
+		_ = f.postReceive() // fails with its connection only, and the source is told of that
+	}
+}
+
+// ends are the queue pairs of a lane that the bytes leave from and arrive at.
+func (f *flow) ends(l *lane) (source, destination *verbs.QP) {
+	if f.traffic.carrier.Op == ByRead {
+		return l.peer, l.qp
+	}
+	return l.qp, l.peer
 }
 
 // completed takes the completion of a message.

@@ -82,8 +82,9 @@ func (t *Traffic) Result(i int) FlowResult {
 	if f.Bytes > 0 {
 		r.Ideal = t.net.idealTime(f.Src, f.Dst, f.Bytes, t.carrier.headers())
 	}
-	for _, l := range f.lanes {
-		sent, received := l.qp.Stats(), l.peer.Stats()
+	for i := range f.lanes {
+		source, destination := f.ends(&f.lanes[i])
+		sent, received := source.Stats(), destination.Stats()
 		r.add(&sent.Counters, &received.Counters)
 	}
 	return r
@@ -95,8 +96,10 @@ func (t *Traffic) Acked(i int) int64 { return t.flows[i].acked }
 // Delivered is the payload of flow i that has arrived so far, in bytes. Acked
 // moves a whole message at a time, this packet by packet.
 func (t *Traffic) Delivered(i int) (bytes int64) {
-	for _, l := range t.flows[i].lanes {
-		bytes += int64(l.peer.Stats().BytesReceived)
+	f := t.flows[i]
+	for l := range f.lanes {
+		_, destination := f.ends(&f.lanes[l])
+		bytes += int64(destination.Stats().BytesReceived)
 	}
 	return bytes
 }

@@ -10,6 +10,7 @@ type FlowState struct {
 
 // State returns how flow i moves just now.
 func (t *Traffic) State(i int) FlowState {
-	qp := t.flows[i].lanes[0].qp
+	f := t.flows[i]
+	qp, _ := f.ends(&f.lanes[0])
 	return FlowState{Flow: qp.Query().Flow, Paths: qp.PathStats()}
 }

@@ -145,7 +145,9 @@ func (q *RC) retry() {
 		return
 	}
 	q.req.retries++
-	q.req.narrow()
+	if q.cfg.RC.Recovery != GoBackZero { // such NICs knew no window
+		q.req.narrow()
+	}
 	q.rewindMessage()
 	q.goBack()
 }

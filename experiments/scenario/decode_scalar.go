@@ -52,6 +52,9 @@ var enumerations = map[reflect.Type]words{
 	reflect.TypeFor[sim.Direction](): {
 		{"both", int64(sim.Both)}, {"forth", int64(sim.Forth)}, {"back", int64(sim.Back)},
 	},
+	reflect.TypeFor[sim.Operation](): {
+		{"write", int64(sim.ByWrite)}, {"send", int64(sim.BySend)}, {"read", int64(sim.ByRead)},
+	},
 	reflect.TypeFor[transport.Recovery](): {
 		{"go-back-n", int64(transport.GoBackN)}, {"go-back-0", int64(transport.GoBackZero)},
 	},

@@ -157,13 +157,7 @@ func syntaxError(file string, err error) error {
 
 // decode makes a scenario of a document and checks it.
 func decode(file string, document *yaml.Node) (*Scenario, error) {
-	s := defaults()
-	s.file, s.document = file, document
-	d := &decoder{file: file, places: map[string]*yaml.Node{}}
-	s.places = d.places
-	root := rootOf(document)
-	nameTransport(root)
-	d.value(root, "", reflect.ValueOf(s).Elem(), form{})
+	s, d := decodeOnly(file, document)
 	if len(d.errors) == 0 {
 		c := &checker{Scenario: s, decoder: d}
 		c.check()
@@ -172,6 +166,18 @@ func decode(file string, document *yaml.Node) (*Scenario, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// decodeOnly makes a scenario of a document; the decoder has what is wrong with its fields.
+func decodeOnly(file string, document *yaml.Node) (*Scenario, *decoder) {
+	s := defaults()
+	s.file, s.document = file, document
+	d := &decoder{file: file, places: map[string]*yaml.Node{}}
+	s.places = d.places
+	root := rootOf(document)
+	nameTransport(root)
+	d.value(root, "", reflect.ValueOf(s).Elem(), form{})
+	return s, d
 }
 
 // beside is where a file stands that the scenario names.

@@ -1,0 +1,107 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/plot"
+	"github.com/braid-rdma/braid/experiments/table"
+	"github.com/braid-rdma/braid/sim"
+)
+
+// Chart is a picture of a plot.
+type Chart = plot.Chart
+
+// Results are the readings of all runs, case by case.
+type Results struct {
+	Readings   []*Reading
+	experiment *Experiment
+}
+
+// Of are the readings of a case; none if it was not run.
+func (r Results) Of(name string) (some []*Reading) {
+	for _, reading := range r.Readings {
+		if reading.Case == name {
+			some = append(some, reading)
+		}
+	}
+	return some
+}
+
+// Mean is the mean of a measure over the runs of a case; table.NoNumber if it was not run.
+func (r Results) Mean(name, measure string) float64 {
+	all := r.values(name, measure)
+	if len(all) == 0 {
+		return table.NoNumber()
+	}
+	return sum(all) / float64(len(all))
+}
+
+// Least and Most are the ends of a measure over the runs of a case.
+func (r Results) Least(name, measure string) float64 {
+	return extreme(r.values(name, measure), slices.Min[[]float64])
+}
+
+// Most is the greatest; see Least.
+func (r Results) Most(name, measure string) float64 {
+	return extreme(r.values(name, measure), slices.Max[[]float64])
+}
+
+func extreme(values []float64, of func([]float64) float64) float64 {
+	if len(values) == 0 {
+		return table.NoNumber()
+	}
+	return of(values)
+}
+
+func (r Results) values(name, measure string) (all []float64) {
+	i := slices.IndexFunc(r.experiment.Measures, func(m Measure) bool { return m.Name == measure })
+	if i < 0 {
+		panic(fmt.Sprintf("experiment %s: no measure %q", r.experiment.Name, measure))
+	}
+	if !slices.ContainsFunc(r.experiment.Cases, func(c Case) bool { return c.Name == name }) {
+		panic(fmt.Sprintf("experiment %s: no case %q", r.experiment.Name, name))
+	}
+	for _, reading := range r.Of(name) {
+		all = append(all, reading.values[i])
+	}
+	return all
+}
+
+// Mean is a row's value: the mean of a measure over the runs of a case.
+func Mean(name, measure string) func(Results) float64 {
+	return func(r Results) float64 { return r.Mean(name, measure) }
+}
+
+// Ratio is a row's value: the mean of a measure in one case divided by that in another.
+func Ratio(measure, name, to string) func(Results) float64 {
+	return func(r Results) float64 { return r.Mean(name, measure) / r.Mean(to, measure) }
+}
+
+// runs is a line for each run.
+func (r Results) runs() figure.Data {
+	d := figure.Data{Name: "runs", Columns: []string{"seed"}, Labels: []string{}}
+	for _, m := range r.experiment.Measures {
+		d.Columns = append(d.Columns, m.Name)
+	}
+	for _, reading := range r.Readings {
+		d.Labels = append(d.Labels, reading.Case)
+		d.Rows = append(d.Rows, append([]float64{float64(reading.Seed)}, reading.values...))
+	}
+	return d
+}
+
+// bins is a line for each interval of each run that has some.
+func (r Results) bins() figure.Data {
+	d := figure.Data{Name: "over-time", Columns: []string{"seed", "ms", "goodput_gbps", "pauses"}, Labels: []string{}}
+	for _, reading := range r.Readings {
+		for _, b := range reading.Bins {
+			d.Labels = append(d.Labels, reading.Case)
+			d.Rows = append(d.Rows, []float64{float64(reading.Seed), milliseconds(b.End), b.Goodput, float64(b.Pauses)})
+		}
+	}
+	return d
+}
+
+func milliseconds(t sim.Time) float64 { return t.Seconds() * 1000 }
