@@ -145,9 +145,7 @@ func (q *RC) retry() {
 		return
 	}
 	q.req.retries++
-	if q.cfg.RC.Recovery != GoBackZero { // such NICs knew no window
-		q.req.narrow()
-	}
+	q.req.narrow()
 	q.rewindMessage()
 	q.goBack()
 }

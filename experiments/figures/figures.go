@@ -22,6 +22,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma17"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
+	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
 )
 
 // All lists the figures in the order of their papers.
@@ -45,6 +46,7 @@ func All() []*figure.Figure {
 		datapartition0710.Figure(),
 		datapartition0811.Figure(),
 		datapartition0912.Figure(),
+		rocelivelock.Figure(),
 	}
 }
 

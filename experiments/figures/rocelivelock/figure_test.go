@@ -3,20 +3,26 @@ package rocelivelock
 import (
 	"testing"
 
-	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 )
 
-func TestDebug(t *testing.T) {
-	o, err := Figure().Run(t.Context(), figure.Options{Quick: true, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
+// By go-back-0 nothing arrives at the full rate of the link, whatever the operation is; by all else most of it does.
+func TestFigure(t *testing.T) {
+	o := testbedtest.Quick(t, Figure())
+	for _, op := range operations {
+		testbedtest.Want(t, o, "goodput of "+name(op, "go-back-0"), 0, 0)
+		testbedtest.Want(t, o, "use of the sender's link by "+name(op, "go-back-0"), 0.99, 1.01)
+		testbedtest.Want(t, o, "goodput of "+name(op, "go-back-N"), 30, 37)
+		testbedtest.Want(t, o, "goodput of "+name(op, "MP"), 34, 38)
 	}
 	for _, d := range o.Data {
-		if d.Name == "runs" {
-			for i := range d.Rows {
-				t.Log(d.Labels[i], d.Rows[i])
+		if d.Name != "runs" {
+			continue
+		}
+		for i, row := range d.Rows {
+			if row[len(row)-1] != 0 {
+				t.Errorf("%s gave up: a livelock never does", d.Labels[i])
 			}
 		}
 	}
-	t.Log("\n" + o.Table.Markdown())
 }
