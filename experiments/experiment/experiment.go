@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"fmt"
+
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -20,7 +22,7 @@ type Experiment struct {
 	Measures []Measure
 	Rows     []Row
 	Plots    []Plot
-	Notes    []string
+	Notes    func(Results) []string // what a reader of the numbers should know; nil: nothing
 }
 
 // Case is a run, or several with different seeds, of the scenario with changes.
@@ -43,23 +45,37 @@ type Measure struct {
 	Of   func(*Reading) float64
 }
 
-// Row is a number of the paper and where ours is.
+// Row is a number of the paper and where ours is. A row without a number, because its case is not part of quick runs,
+// is left out.
 type Row struct {
 	Quantity, Unit string
 	Published      float64 // table.NoNumber() if there is none
 	Tolerance      table.Tolerance
-	Source         string // where the published number stands, if not in the section of the experiment
 	Note           string
 	Value          func(Results) float64
 }
 
-// Plot is a picture of the results.
+// Plot is a picture of the results; one that is nil, for lack of readings, is left out.
 type Plot struct {
 	Name, Title string
 	Draw        func(Results) Chart
 }
 
-// Figure is the experiment as the list of figures has it.
+// Figure is the experiment as the list of figures has it. Rows and plots are tried without readings, as if no case had
+// been run, so that a name which no case or no measure has panics here and not after the runs.
 func (e *Experiment) Figure() *figure.Figure {
+	e.check()
 	return &figure.Figure{Name: e.Name, Title: e.Title, Paper: e.Paper, Section: e.Section, README: e.README, Run: e.Run}
+}
+
+// check panics if the experiment names what it does not have.
+func (e *Experiment) check() {
+	seen := map[string]bool{}
+	for i := range e.Cases {
+		if c := &e.Cases[i]; seen[c.Name] || c.For <= 0 {
+			panic(fmt.Sprintf("experiment %s: case %q occurs twice or takes no time", e.Name, c.Name))
+		}
+		seen[e.Cases[i].Name] = true
+	}
+	e.present(&figure.Outcome{}, Results{experiment: e})
 }

@@ -36,13 +36,13 @@ func OverTime(title string, cases []string, markers ...Marker) func(Results) Cha
 	}
 }
 
-// Grouped is a bar for each case, in groups: Cases has, by series, the cases of the groups in turn.
+// Grouped is a bar for each case, in groups: the cases of a series are those of the groups in turn.
 type Grouped struct {
 	Title  string
 	X, Y   plot.Axis
 	Groups []string
 	Series []GroupedSeries
-	// Published, if not zero, is drawn as a line across.
+	// References are drawn as lines across.
 	References []plot.Reference
 }
 
@@ -56,18 +56,24 @@ type GroupedSeries struct {
 // Bars draws the mean of a measure, with the least and the greatest of its runs.
 func (g Grouped) Bars(measure string) func(Results) Chart {
 	return func(r Results) Chart {
+		some := false
 		b := plot.Bars{Title: g.Title, X: g.X, Y: g.Y, Groups: g.Groups, References: g.References}
 		for _, s := range g.Series {
 			bars := plot.BarSeries{Name: s.Name, Published: s.Published}
 			for _, name := range s.Cases {
 				bars.Values = append(bars.Values, r.Mean(name, measure))
 				low, high := r.Least(name, measure), r.Most(name, measure)
-				if len(r.Of(name)) < 2 {
+				runs := len(r.Of(name))
+				some = some || runs > 0
+				if runs < 2 {
 					low, high = plot.Missing(), plot.Missing()
 				}
 				bars.Low, bars.High = append(bars.Low, low), append(bars.High, high)
 			}
 			b.Series = append(b.Series, bars)
+		}
+		if !some {
+			return nil
 		}
 		return b
 	}

@@ -19,8 +19,11 @@ type Results struct {
 	experiment *Experiment
 }
 
-// Of are the readings of a case; none if it was not run.
+// Of are the readings of a case; none if it was not run. It panics if there is no such case.
 func (r Results) Of(name string) (some []*Reading) {
+	if !slices.ContainsFunc(r.experiment.Cases, func(c Case) bool { return c.Name == name }) {
+		panic(fmt.Sprintf("experiment %s: no case %q", r.experiment.Name, name))
+	}
 	for _, reading := range r.Readings {
 		if reading.Case == name {
 			some = append(some, reading)
@@ -59,9 +62,6 @@ func (r Results) values(name, measure string) (all []float64) {
 	i := slices.IndexFunc(r.experiment.Measures, func(m Measure) bool { return m.Name == measure })
 	if i < 0 {
 		panic(fmt.Sprintf("experiment %s: no measure %q", r.experiment.Name, measure))
-	}
-	if !slices.ContainsFunc(r.experiment.Cases, func(c Case) bool { return c.Name == name }) {
-		panic(fmt.Sprintf("experiment %s: no case %q", r.experiment.Name, name))
 	}
 	for _, reading := range r.Of(name) {
 		all = append(all, reading.values[i])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/figure"
@@ -45,7 +46,7 @@ func (e *Experiment) Run(ctx context.Context, o figure.Options) (*figure.Outcome
 		return nil, err
 	}
 	results := Results{experiment: e}
-	out := &figure.Outcome{Notes: e.Notes}
+	out := &figure.Outcome{}
 	for _, d := range done {
 		results.Readings = append(results.Readings, d.reading)
 		out.Hops += d.hops
@@ -79,13 +80,13 @@ func (e *Experiment) jobs(o figure.Options) (jobs []job) {
 // as well.
 func (e *Experiment) present(out *figure.Outcome, results Results) {
 	for _, row := range e.Rows {
-		note := row.Note
-		if row.Source != "" {
-			note = joined(row.Source, note)
+		measured := row.Value(results)
+		if math.IsNaN(measured) {
+			continue
 		}
 		out.Table = append(out.Table, table.Row{
-			Figure: e.Name, Quantity: row.Quantity, Unit: row.Unit, Published: row.Published, Measured: row.Value(results),
-			Tolerance: row.Tolerance, Note: note,
+			Figure: e.Name, Quantity: row.Quantity, Unit: row.Unit, Published: row.Published, Measured: measured,
+			Tolerance: row.Tolerance, Note: row.Note,
 		})
 	}
 	for _, p := range e.Plots {
@@ -93,17 +94,13 @@ func (e *Experiment) present(out *figure.Outcome, results Results) {
 			out.Plots = append(out.Plots, figure.Plot{Name: p.Name, Title: p.Title, Chart: chart})
 		}
 	}
+	if e.Notes != nil {
+		out.Notes = e.Notes(results)
+	}
 	out.Data = append(out.Data, results.runs())
 	if bins := results.bins(); len(bins.Rows) > 0 {
 		out.Data = append(out.Data, bins)
 	}
-}
-
-func joined(a, b string) string {
-	if b == "" {
-		return a
-	}
-	return a + "; " + b
 }
 
 // run lets one run happen.

@@ -1,15 +1,22 @@
 package scenario
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Change is a copy of the scenario that a program has changed, checked as a file is; the scenario stays as it is.
-// Configuration finds what is kept by kind: the builder of a topology, the generator of a workload.
+// Configuration finds what is kept by kind: the builder of a topology, the generator of a workload. A copy can be
+// changed further; Set and With, which know what was read only, forget changes.
 func (s *Scenario) Change(edit func(*Scenario)) (*Scenario, error) {
 	changed, d := decodeOnly(s.file, clone(s.document))
 	if err := d.errors.orNil(); err != nil {
 		return nil, err // never: it was decoded before
 	}
-	edit(changed)
+	changed.edits = append(slices.Clone(s.edits), edit)
+	for _, edit := range changed.edits {
+		edit(changed)
+	}
 	c := &checker{Scenario: changed, decoder: d}
 	c.check()
 	if err := d.errors.orNil(); err != nil {

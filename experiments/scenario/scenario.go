@@ -21,7 +21,7 @@ import (
 )
 
 // A Scenario describes a simulation completely. Its fields are for reading; Set
-// changes them, because a change has to pass the same checks as the file.
+// and Change change them, because a change has to pass the same checks as the file.
 type Scenario struct {
 	Name        string
 	Description string
@@ -44,7 +44,8 @@ type Scenario struct {
 	Trace func(host string) transport.Tracer `yaml:"-"`
 
 	file     string
-	document *yaml.Node // what was decoded, overrides included
+	document *yaml.Node        // what was decoded, overrides included
+	edits    []func(*Scenario) // see Change
 	places   map[string]*yaml.Node
 	graph    *topology.Graph
 	flows    []plannedFlow
