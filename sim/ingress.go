@@ -18,6 +18,10 @@ func (i *ingress) arrive(p *packet) {
 		return
 	}
 	s.hops++
+	if p.astray || i.sw != nil && i.sw.unknown != nil {
+		i.arriveAstray(p)
+		return
+	}
 	if i.sw != nil {
 		i.sw.forward(i, p)
 		return

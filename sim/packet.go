@@ -21,6 +21,7 @@ type packet struct {
 	marked   bool   // ECN: congestion experienced
 	corrupt  bool   // a link has damaged it: its ICRC is wrong
 	quanta   uint16 // of a PFC frame: how long to stop; 0: until XON
+	astray   bool   // a switch has flooded it
 	*body
 }
 
@@ -80,7 +81,7 @@ func (l *pool) grow() {
 }
 
 func (l *pool) put(p *packet) {
-	p.marked, p.corrupt, p.pause = false, false, noPause
+	p.marked, p.corrupt, p.astray, p.pause = false, false, false, noPause
 	p.ingress, p.out = nil, nil
 	p.Spans = p.Spans[:0]
 	p.next = l.free

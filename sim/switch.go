@@ -51,6 +51,7 @@ type fabricSwitch struct {
 	ports    []*egress
 	ins      []*ingress
 	routes   topology.Table
+	unknown  map[int32]Unknown // hosts whose port is not known; nil: none
 	seed     uint64
 	dice     dice
 	buffer   int32 // what queues may take, without headroom
