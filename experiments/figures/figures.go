@@ -22,6 +22,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma17"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
+	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
 )
 
@@ -47,6 +48,7 @@ func All() []*figure.Figure {
 		datapartition0811.Figure(),
 		datapartition0912.Figure(),
 		rocelivelock.Figure(),
+		rocedeadlock.Figure(),
 	}
 }
 
