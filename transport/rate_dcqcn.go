@@ -1,37 +1,45 @@
 package transport
 
-// dcqcn is the reaction point of DCQCN (SIGCOMM '15, §3.1): what the sender
-// does about congestion notices.
+// dcqcn is the reaction point of DCQCN (SIGCOMM '15, §3.1) as the ns-3 code of its
+// authors has it: what the sender does about congestion notices.
 //
-//	first notice     alpha = 1
-//	every AlphaTimer alpha = (1-g)·alpha + g   if a notice came since the last time
-//	                 alpha = (1-g)·alpha       otherwise
-//	decrease         target = rate, rate = rate·(1-alpha/2)
-//	increase         target += 0, AdditiveIncrease or HyperIncrease
-//	                 rate = (rate+target)/2
+//	at first         alpha = 1/2
+//	every notice     target = rate, alpha = (1-g)·alpha + g, rate = rate·(1-alpha/2)
+//	every AlphaTimer since the last notice or decay: alpha = (1-g)·alpha
+//	increase         target += 0, AdditiveIncrease or a multiple of HyperIncrease
+//	                 rate = (rate+target)/2, at most the line rate; the target has no limit
 //
-// A notice decreases the rate at once, or when DecreaseInterval has passed
-// since the last decrease. An increase follows every RateTimer and every
-// ByteCounter bytes after it; how much it adds depends on how many of either
-// there were since.
+// An increase follows every RateTimer and every ByteCounter bytes after a notice. F-1
+// increases of either kind are fast recovery. How often notices come is the
+// receiver's affair (PolledNotices).
 //
-// Time is caught up with when somebody asks. Events that fall on one instant
-// happen in the order alpha, decrease, increase. Every operation on floating
-// point numbers below has one result on every machine: none is a product that
-// a compiler may fuse with a sum.
+// Time is caught up with when somebody asks. Every operation on floating point numbers
+// below has one result on every machine: none is a product that a compiler may fuse
+// with a sum.
 type dcqcn struct {
 	DCQCNParameters
 	rate, target, alpha float64
 
-	alphaAt    Time // the next update of alpha; Never before the first notice
-	decreaseAt Time // the decrease that a notice asked for; Never: none
-	increaseAt Time // the next increase by time; Never before the first decrease
-	decreased  Time // the last decrease
+	alphaAt    Time // the next decay of alpha; Never before the first notice
+	increaseAt Time // the next increase by time; Never before the first notice
 
-	noticed   bool  // a notice came since alpha was last updated
-	timeStage int   // increases by time since the last decrease, up to F+1
-	byteStage int   // increases by bytes, likewise
-	sent      int64 // bytes since the last increase by bytes
+	phase     dcqcnPhase
+	timeStage int64 // increases by time since the last notice
+	byteStage int64 // increases by bytes, likewise
+	left      int64 // bytes until the next increase by bytes
+}
+
+// dcqcnPhase is what the increases since the last notice have come to.
+type dcqcnPhase uint8
+
+const (
+	fastRecovery dcqcnPhase = iota
+	additiveIncrease
+	hyperIncrease
+)
+
+func newDCQCN(p DCQCNParameters) *dcqcn {
+	return &dcqcn{DCQCNParameters: p, rate: p.LineRate, target: p.LineRate, alpha: 0.5, alphaAt: Never, increaseAt: Never}
 }
 
 // Rate returns the sending rate.
@@ -40,57 +48,93 @@ func (d *dcqcn) Rate(now Time) float64 {
 	return d.rate
 }
 
-// OnCNP asks for a decrease.
+// OnCNP decreases the rate.
 func (d *dcqcn) OnCNP(now Time) {
 	d.advance(now)
-	if d.alphaAt == Never {
-		d.alpha, d.alphaAt = 1, now+Time(d.AlphaTimer)
-		d.decreaseAt = now
-	} else {
-		d.noticed = true
-		d.decreaseAt = min(d.decreaseAt, max(now, d.decreased+Time(d.DecreaseInterval)))
+	if !d.KeepTarget || d.timeStage > 0 || d.byteStage > 0 {
+		d.target = d.rate
 	}
-	d.advance(now)
+	d.alpha = float64((1-d.Gain)*d.alpha) + d.Gain
+	d.rate = max(d.MinRate, d.rate*(1-d.alpha/2))
+	d.alphaAt, d.increaseAt = now+Time(d.AlphaTimer), now+Time(d.RateTimer)
+	d.phase, d.timeStage, d.byteStage, d.left = fastRecovery, 0, 0, d.ByteCounter
 }
 
-// OnSent lets the byte counter run. It runs only after a decrease.
+// OnSent lets the byte counter run. It runs only after a notice, and what a packet
+// exceeds it by is forgotten.
 func (d *dcqcn) OnSent(now Time, bytes int) {
 	d.advance(now)
 	if d.ByteCounter == 0 || d.increaseAt == Never {
 		return
 	}
-	for d.sent += int64(bytes); d.sent >= d.ByteCounter; d.sent -= d.ByteCounter {
-		d.increase()
-		d.byteStage = min(d.byteStage+1, d.FastRecovery+1)
+	if d.left -= int64(bytes); d.left < 0 {
+		d.left = periodIn(d.phase, d.ByteCounter)
+		d.byteStage++
+		// Additive increase becomes hyper increase by the timer only.
+		d.increase(d.byteStage, d.phase != additiveIncrease)
 	}
 }
 
 // advance does what was due up to now.
 func (d *dcqcn) advance(now Time) {
-	for at := min(d.decreaseAt, d.increaseAt); at <= now; at = min(d.decreaseAt, d.increaseAt) {
-		d.updateAlpha(at)
-		if d.decreaseAt == at {
-			d.decrease(at)
-		} else {
-			d.increaseByTime(min(now, d.decreaseAt-1))
-		}
+	for d.increaseAt <= now {
+		d.increaseAt += periodIn(d.phase, Time(d.RateTimer))
+		d.timeStage++
+		d.increase(d.timeStage, true)
+		d.skipIncreases(now)
 	}
-	d.updateAlpha(now)
+	if d.alphaAt <= now {
+		periods := (now-d.alphaAt)/Time(d.AlphaTimer) + 1
+		d.alphaAt += periods * Time(d.AlphaTimer)
+		d.alpha *= power(1-d.Gain, periods)
+	}
 }
 
-// updateAlpha catches up with the updates of alpha. Only the first of them can
-// have seen a notice.
-func (d *dcqcn) updateAlpha(now Time) {
-	if d.alphaAt > now {
+// periodIn is the time or the bytes until the next increase: half as much once there
+// was a hyper increase.
+func periodIn[T ~int64](phase dcqcnPhase, whole T) T {
+	if phase == hyperIncrease {
+		return max(1, whole/2)
+	}
+	return whole
+}
+
+// increase is one step, the stage's of its counter.
+func (d *dcqcn) increase(stage int64, mayBeHyper bool) {
+	beyond := min(d.timeStage, d.byteStage) - int64(d.FastRecovery)
+	switch {
+	case d.phase == fastRecovery && stage < int64(d.FastRecovery):
+	case d.phase == hyperIncrease, beyond >= 0 && mayBeHyper:
+		d.phase = hyperIncrease
+		d.target += float64(d.HyperIncrease * float64(beyond+1))
+	default:
+		d.phase = additiveIncrease
+		d.target += d.AdditiveIncrease
+	}
+	d.rate = halfWay(d.rate, d.target, d.LineRate)
+}
+
+// skipIncreases passes over increases by time that change nothing: the rate is the
+// line rate, and the next notice forgets the target.
+func (d *dcqcn) skipIncreases(now Time) {
+	settled := d.phase == hyperIncrease || d.phase == additiveIncrease && d.byteStage < int64(d.FastRecovery)
+	if !settled || d.rate < d.LineRate || d.increaseAt > now {
 		return
 	}
-	periods := (now-d.alphaAt)/Time(d.AlphaTimer) + 1
-	d.alphaAt += periods * Time(d.AlphaTimer)
-	d.alpha *= power(1-d.Gain, periods)
-	if d.noticed {
-		d.noticed = false
-		d.alpha += float64(d.Gain * power(1-d.Gain, periods-1))
+	period := periodIn(d.phase, Time(d.RateTimer))
+	skipped := (now-d.increaseAt)/period + 1
+	d.increaseAt += skipped * period
+	d.timeStage += int64(skipped)
+}
+
+// halfWay is the rate half way to its target.
+func halfWay(rate, target, lineRate float64) float64 {
+	half := (rate + target) / 2
+	// Halving the distance again and again never ends; one bit per second is there.
+	if target-half < 1 {
+		half = target
 	}
+	return min(half, lineRate)
 }
 
 // power is x to the n, by squaring.
@@ -103,47 +147,4 @@ func power(x float64, n Time) float64 {
 		x *= x
 	}
 	return result
-}
-
-func (d *dcqcn) decrease(now Time) {
-	if !d.KeepTarget || d.timeStage > 0 || d.byteStage > 0 {
-		d.target = d.rate
-	}
-	d.rate = max(d.MinRate, d.rate*(1-d.alpha/2))
-	d.decreased, d.decreaseAt = now, Never
-	d.increaseAt = now + Time(d.RateTimer)
-	d.timeStage, d.byteStage, d.sent = 0, 0, 0
-}
-
-// increaseByTime makes the increase that is due, or, where they change nothing
-// any more, all that are due up to now.
-func (d *dcqcn) increaseByTime(now Time) {
-	periods := Time(1)
-	if d.rate == d.LineRate {
-		periods = (now-d.increaseAt)/Time(d.RateTimer) + 1
-	}
-	d.increase()
-	d.increaseAt += periods * Time(d.RateTimer)
-	d.timeStage = int(min(Time(d.timeStage)+periods, Time(d.FastRecovery)+1))
-}
-
-// increase is one step of fast recovery, additive or hyper increase.
-func (d *dcqcn) increase() {
-	fewer, more := d.timeStage, d.timeStage
-	if d.ByteCounter > 0 {
-		fewer, more = min(d.timeStage, d.byteStage), max(d.timeStage, d.byteStage)
-	}
-	switch {
-	case more < d.FastRecovery: // fast recovery
-	case fewer > d.FastRecovery:
-		d.target += d.HyperIncrease
-	default:
-		d.target += d.AdditiveIncrease
-	}
-	d.target = min(d.target, d.LineRate)
-	d.rate = (d.rate + d.target) / 2
-	// Halving the distance again and again never ends; one bit per second is there.
-	if d.target-d.rate < 1 {
-		d.rate = d.target
-	}
 }

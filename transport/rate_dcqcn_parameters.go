@@ -5,47 +5,61 @@ import (
 	"time"
 )
 
-// DCQCNParameters are the numbers of DCQCN's reaction point. There is no one
-// right set: those that were published are DCQCNAuthors, DCQCNHPCC and
-// DCQCNHPCCPaper. Rates are in bits per second.
+// DCQCNParameters are the numbers of DCQCN and the rules that they were published
+// with. There is no one right set: DCQCNAuthors, DCQCNHPCC and DCQCNHPCCPaper are
+// those of two public simulators. Rates are in bits per second.
 type DCQCNParameters struct {
+	Rules DCQCNRules
+
 	LineRate float64 // where a connection starts, and the most that it sends
 	MinRate  float64 // the least
 	Gain     float64 // g: the weight of the latest period in alpha
 
-	DecreaseInterval time.Duration // between two decreases, at least
+	// DecreaseInterval is the time between two decreases, at least. By the authors'
+	// rules the receiver polls so often, by HPCC's the sender looks so often.
+	DecreaseInterval time.Duration
 	AlphaTimer       time.Duration // between two updates of alpha
 	RateTimer        time.Duration // between two increases
-	ByteCounter      int64         // bytes sent between two increases; 0: only the timer counts
+	ByteCounter      int64         // bytes sent between two increases; 0: only the timer counts; HPCC's rules have none
 
-	FastRecovery     int     // F: increases that only return to the target
-	AdditiveIncrease float64 // of the target, after F increases
+	FastRecovery     int     // F: increases that only return to the target; by the authors' rules F-1
+	AdditiveIncrease float64 // of the target, after fast recovery
 	HyperIncrease    float64 // of the target, later
 
 	// KeepTarget leaves the target alone in a decrease that follows another one
-	// before any increase, as HPCC's ns-3 does unless told to clamp. The equations
-	// of the DCQCN paper lower it each time.
+	// before any increase: the opposite of what both simulators call clamping. The
+	// authors' sample clamps, HPCC's does not.
 	KeepTarget bool
 }
+
+// DCQCNRules say which of the two public simulators a set of parameters is of. They
+// differ in more than numbers: see docs/decisions/dcqcn.md.
+type DCQCNRules uint8
+
+const (
+	// AuthorsRules are those of the ns-3 code of DCQCN's authors, which the papers of
+	// 2018 used.
+	AuthorsRules DCQCNRules = iota
+	// HPCCRules are those of the ns-3 code of HPCC.
+	HPCCRules
+)
 
 // DCQCNAuthors are the parameters of the sample that DCQCN's authors published
 // with their ns-3 code, made for 40 Gb/s. Its byte counter is so long that in
 // practice the timer alone counts.
 func DCQCNAuthors(lineRate float64) DCQCNParameters {
 	return DCQCNParameters{
-		LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
+		Rules: AuthorsRules, LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
 		DecreaseInterval: 50 * time.Microsecond, AlphaTimer: 55 * time.Microsecond, RateTimer: 60 * time.Microsecond,
 		ByteCounter: 300_000_000, FastRecovery: 5, AdditiveIncrease: 40e6, HyperIncrease: 200e6,
 	}
 }
 
 // DCQCNHPCC are the parameters that the HPCC paper's simulation calls dcqcn: a
-// NIC vendor's, with increases in proportion to the line rate. They keep the
-// target: with a decrease every 4 µs a rate would otherwise not come back, and
-// the goodput that was published of that simulation comes out only so.
+// NIC vendor's, with increases in proportion to the line rate.
 func DCQCNHPCC(lineRate float64) DCQCNParameters {
 	return DCQCNParameters{
-		LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
+		Rules: HPCCRules, LineRate: lineRate, MinRate: dcqcnMinRate, Gain: 1.0 / 256,
 		DecreaseInterval: 4 * time.Microsecond, AlphaTimer: time.Microsecond, RateTimer: 300 * time.Microsecond,
 		FastRecovery: 1, AdditiveIncrease: 5e6 * (lineRate / 25e9), HyperIncrease: 50e6 * (lineRate / 25e9),
 		KeepTarget: true,
@@ -53,7 +67,7 @@ func DCQCNHPCC(lineRate float64) DCQCNParameters {
 }
 
 // DCQCNHPCCPaper are the parameters that the HPCC paper's simulation calls
-// dcqcn_paper: the periods of the DCQCN paper.
+// dcqcn_paper: the periods of the DCQCN paper, by HPCC's rules.
 func DCQCNHPCCPaper(lineRate float64) DCQCNParameters {
 	p := DCQCNHPCC(lineRate)
 	p.DecreaseInterval, p.AlphaTimer, p.RateTimer = 50*time.Microsecond, 50*time.Microsecond, 55*time.Microsecond
@@ -64,9 +78,13 @@ func DCQCNHPCCPaper(lineRate float64) DCQCNParameters {
 const dcqcnMinRate = 100e6
 
 // Options are the options of an RC queue pair that uses these parameters, its
-// notification point included: notices come as often as decreases may.
+// notification point included.
 func (p DCQCNParameters) Options() RCOptions {
-	return RCOptions{Rate: p.New, CNPInterval: p.DecreaseInterval}
+	notices := PolledNotices
+	if p.Rules == HPCCRules {
+		notices = NoticesInAcks
+	}
+	return RCOptions{Rate: p.New, Notices: notices, CNPInterval: p.DecreaseInterval}
 }
 
 // New makes the control of one connection. The parameters must pass Check.
@@ -74,21 +92,25 @@ func (p DCQCNParameters) New() RateControl {
 	if err := p.Check(); err != nil {
 		panic(err)
 	}
-	return &dcqcn{
-		DCQCNParameters: p, rate: p.LineRate, target: p.LineRate,
-		alphaAt: Never, decreaseAt: Never, increaseAt: Never,
+	if p.Rules == HPCCRules {
+		return newDCQCNHPCC(p)
 	}
+	return newDCQCN(p)
 }
 
 // Check says what is wrong with the parameters, if anything is.
 func (p DCQCNParameters) Check() error {
 	switch {
+	case p.Rules > HPCCRules:
+		return fmt.Errorf("%w: DCQCN rules %d", ErrAttr, p.Rules)
 	case !(p.MinRate > 0 && p.MinRate <= p.LineRate && p.LineRate <= maxLineRate):
 		return fmt.Errorf("%w: DCQCN between %v and %v bit/s", ErrAttr, p.MinRate, p.LineRate)
 	case !(p.Gain > 0 && p.Gain <= 1):
 		return fmt.Errorf("%w: DCQCN gain %v", ErrAttr, p.Gain)
-	case p.DecreaseInterval < 0 || p.AlphaTimer < 1 || p.RateTimer < 1 || p.ByteCounter < 0:
+	case p.DecreaseInterval < 1 || p.AlphaTimer < 1 || p.RateTimer < 1 || p.ByteCounter < 0:
 		return fmt.Errorf("%w: DCQCN timers or byte counter", ErrAttr)
+	case p.Rules == HPCCRules && p.ByteCounter > 0:
+		return fmt.Errorf("%w: DCQCN by HPCC's rules has no byte counter", ErrAttr)
 	case p.FastRecovery < 0 || !(p.AdditiveIncrease >= 0) || !(p.HyperIncrease >= 0):
 		return fmt.Errorf("%w: DCQCN increase", ErrAttr)
 	}

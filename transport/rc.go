@@ -36,6 +36,8 @@ const (
 	rcRNRTimer
 	// rcPaceTimer runs while a packet that is ready waits for its place in the rate.
 	rcPaceTimer
+	// rcNoticeTimer runs from a marked packet to the poll that sees it (PolledNotices).
+	rcNoticeTimer
 	// rcKeepaliveTimer runs in RTS where Attr.Keepalive asks for it.
 	rcKeepaliveTimer
 )
@@ -71,13 +73,7 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 	q.count.BytesReceived += uint64(p.Length)
 	q.traceReceived(now, p)
 	if p.Opcode == wire.CNP {
-		q.count.CNPHandled++
-		if q.pacing.control != nil {
-			q.pacing.control.OnCNP(now)
-		}
-		if q.tracing.on {
-			q.traceNotice(now)
-		}
+		q.handleNotice(now)
 		return Done
 	}
 	if !isRC(p.Opcode) || p.PKey&pkeyMask != wire.DefaultPKey&pkeyMask {
@@ -85,12 +81,14 @@ func (q *RC) HandlePacket(now Time, p *Packet) Verdict {
 		return Drop
 	}
 	q.received = now
-	if p.Marked {
-		q.count.ECNMarked++
-		q.cnp.want(now, q.cfg.RC.cnpInterval())
+	if ECNCapable(p.Opcode) {
+		q.arrived(now, p)
 	}
 	if p.Opcode.IsRequest() {
 		return q.handleRequest(p)
+	}
+	if p.BECN && q.cfg.RC.Notices == NoticesInAcks {
+		q.handleNotice(now)
 	}
 	before := q.traceMark()
 	verdict := q.handleResponse(now, p)
@@ -114,6 +112,9 @@ func (q *RC) HandleTimeout(now Time) {
 	// PollTransmit back. Nor does the end of a pacing gap: PollTransmit looks again.
 	q.timers.expired(rcRNRTimer, now)
 	q.timers.expired(rcPaceTimer, now)
+	if q.timers.expired(rcNoticeTimer, now) {
+		q.cnp.due = true
+	}
 	if q.timers.expired(rcAckTimer, now) {
 		before := q.traceMark()
 		q.traceTimeout(now, before.una, q.req.inFlight())
@@ -151,6 +152,27 @@ func (q *RC) PollTransmit(now Time, p *Packet) bool {
 	q.count.PacketsSent++
 	q.count.BytesSent += uint64(p.Length)
 	q.traceSent(now, p, q.count.Retransmitted != retransmitted)
+	return true
+}
+
+// PollExpress yields a congestion notice that is due or, with acks, an acknowledgement:
+// for an engine that sends those ahead of everything. What it does not ask for,
+// PollTransmit yields.
+func (q *RC) PollExpress(now Time, p *Packet, acks bool) bool {
+	if !q.state.receives() {
+		return false
+	}
+	p.Path = Path(max(q.cfg.RC.Path-1, 0))
+	switch {
+	case q.cnp.take():
+		q.fillCNP(p)
+	case acks && q.transmitAcknowledgement(p):
+		q.led = false
+	default:
+		return false
+	}
+	q.count.PacketsSent++
+	q.traceSent(now, p, false)
 	return true
 }
 

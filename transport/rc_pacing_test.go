@@ -148,7 +148,7 @@ func TestRCRateControlIsFreshAfterReset(t *testing.T) {
 func TestRCPacedTransferIsComplete(t *testing.T) {
 	for _, recovery := range []Recovery{GoBackN, GoBackZero} {
 		p := newRCPairWith(t, nil, func() RCOptions {
-			o := DCQCNHPCC(10e9).Options()
+			o := DCQCNAuthors(10e9).Options()
 			o.Recovery = recovery
 			return o
 		}())
@@ -191,7 +191,7 @@ func TestRCPacingAllocatesNothing(t *testing.T) {
 
 func TestRCOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]RCOptions{
-		"recovery": {Recovery: GoBackZero + 1}, "interval": {CNPInterval: -1},
+		"recovery": {Recovery: GoBackZero + 1}, "notices": {Notices: NoticesInAcks + 1}, "interval": {CNPInterval: -1},
 		"overhead": {Overhead: -1}, "too much overhead": {Overhead: maxOverhead + 1},
 	} {
 		cfg := rcConfig(newTestMemory())
@@ -213,5 +213,87 @@ func TestRCNoticeIntervalIsAnOption(t *testing.T) {
 			t.Errorf("%d notices after %d marks, want %d", got, i+1, want)
 		}
 		s.now += 2 * Microsecond
+	}
+}
+
+// The ns-3 code of DCQCN's authors polls every 50 µs from the first packet on.
+func TestRCNoticesByPolling(t *testing.T) {
+	o := RCOptions{Notices: PolledNotices, CNPInterval: 50 * time.Microsecond}
+	s := &rcScript{rcEnd: newRCEndWith(t, rcDefaults(), o), now: Second}
+	psn := wire.PSN(0)
+	write := func(at Time, marked bool) {
+		s.now = Second + at*Microsecond
+		s.request(wire.WriteOnly, psn, 4, func(p *Packet) { p.Marked, p.AckReq = marked, false })
+		psn++
+	}
+	poll := func(at Time) {
+		t.Helper()
+		if want := Second + at*Microsecond; s.Timeout() != want {
+			t.Fatalf("the next poll is at %d, want %d", s.Timeout(), want)
+		}
+		s.wantSent("too early")
+		s.now = s.Timeout()
+		s.HandleTimeout(s.now)
+		s.wantSent("one notice for all marks since the last poll", "CNP 0")
+	}
+	write(0, false) // polls are at 50, 100, 150 µs
+	write(20, true)
+	write(40, true)
+	poll(50)
+	write(50, true) // at the instant of a poll counts for the next
+	poll(100)
+	write(130, false)
+	if s.Timeout() != Never {
+		t.Fatalf("a poll at %d that will see no mark", s.Timeout())
+	}
+	write(1234, true)
+	poll(1250)
+	if c := s.Counters(); c.CNPSent != 3 || c.ECNMarked != 4 {
+		t.Errorf("%d notices for %d marks", c.CNPSent, c.ECNMarked)
+	}
+}
+
+// The first poll is at the first packet.
+func TestRCPollsAtTheFirstPacket(t *testing.T) {
+	s := &rcScript{rcEnd: newRCEndWith(t, rcDefaults(), RCOptions{Notices: PolledNotices}), now: Second}
+	s.request(wire.WriteOnly, 0, 4, func(p *Packet) { p.Marked, p.AckReq = true, false })
+	s.wantSent("at once", "CNP 0")
+}
+
+// HPCC's ns-3 code acknowledges every packet and says in the acknowledgement of a marked one
+// that it was marked.
+func TestRCNoticesInAcks(t *testing.T) {
+	s := &rcScript{rcEnd: newRCEndWith(t, rcDefaults(), DCQCNHPCC(10e9).Options()), now: Second}
+	for psn, marked := range []bool{true, false, true} {
+		s.request(wire.WriteOnly, wire.PSN(psn), 4, func(p *Packet) { p.Marked, p.AckReq = marked, true })
+		s.wantSent("each is acknowledged, without a notice beside", fmt.Sprintf("ACK %d", psn))
+		if s.packet.BECN != marked {
+			t.Errorf("packet %d: BECN %v, marked %v", psn, s.packet.BECN, marked)
+		}
+	}
+	s.write(3)
+	for range 3 {
+		s.now += Millisecond
+		if !s.PollTransmit(s.now, &s.packet) || !s.packet.AckReq {
+			t.Fatal("a packet does not ask for an acknowledgement")
+		}
+	}
+	for psn, becn := range []bool{false, true, true} {
+		s.response(wire.Acknowledge, wire.PSN(psn), 0, func(p *Packet) { p.BECN = becn })
+	}
+	if got := s.Counters().CNPHandled; got != 2 {
+		t.Errorf("%d notices taken from acknowledgements, want 2", got)
+	}
+}
+
+// A mark on an acknowledgement says nothing about what the peer sends at its rate.
+func TestRCIgnoresMarksOnAcks(t *testing.T) {
+	s := newRCScript(t, nil)
+	s.write(1)
+	s.sent()
+	s.response(wire.Acknowledge, 0, 0, func(p *Packet) { p.Marked = true })
+	s.wantSent("no notice")
+	if got := s.Counters().ECNMarked; got != 0 {
+		t.Errorf("%d marks", got)
 	}
 }

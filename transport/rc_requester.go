@@ -202,7 +202,7 @@ func (q *RC) fillSegment(p *Packet, w *sendWQE, offset uint32) {
 
 	last := offset+1 == w.packets
 	q.fillBTH(p, segments[w.Op].opcode(offset, w.packets), q.req.cursor)
-	p.AckReq = last || q.req.wantsAck()
+	p.AckReq = last || q.cfg.RC.Notices == NoticesInAcks || q.req.wantsAck()
 	// The solicited event belongs to the packet that completes the receive (IBTA 9.2.3).
 	p.Solicited = last && w.Op.consumesReceive() && w.Flags&Solicited != 0
 	p.RETH = wire.RETH{VA: w.RemoteAddr, RKey: w.RKey, Length: w.length}

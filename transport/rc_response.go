@@ -138,6 +138,7 @@ func (q *RC) transmitAcknowledgement(p *Packet) bool {
 func (q *RC) fillAck(p *Packet, psn wire.PSN, syndrome wire.Syndrome) {
 	p.Length, p.Spans = 0, p.Spans[:0]
 	q.fillBTH(p, wire.Acknowledge, psn)
+	p.BECN, q.cnp.inAck = q.cnp.inAck, false
 	p.AETH = wire.AETH{Syndrome: syndrome, MSN: q.resp.msn}
 }
 

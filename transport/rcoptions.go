@@ -16,6 +16,8 @@ type RCOptions struct {
 	// responses, also those sent again; acknowledgements and congestion notices
 	// are never held back.
 	Rate func() RateControl
+	// Notices says how the peer is told that its packets arrive marked.
+	Notices Notices
 	// CNPInterval is the shortest time between two congestion notices that this
 	// end sends; 0: 50 µs, as DCQCN's notification point does.
 	CNPInterval time.Duration
@@ -27,6 +29,23 @@ type RCOptions struct {
 	// 0: the engine chooses.
 	Path int
 }
+
+// Notices is a way to tell the peer that its packets arrive marked.
+type Notices uint8
+
+const (
+	// PromptNotices sends a congestion notice (CNP) at once, unless the last one is
+	// less than CNPInterval ago.
+	PromptNotices Notices = iota
+	// PolledNotices looks every CNPInterval, counted from the first packet, and sends a
+	// congestion notice if a marked packet has arrived since it looked last. The ns-3
+	// code of DCQCN's authors does so.
+	PolledNotices
+	// NoticesInAcks asks for an acknowledgement of every packet; that of a marked one
+	// has BECN set, and no other notice is sent. HPCC's ns-3 code does so. Both ends must
+	// use it. Responses to READs are not acknowledged: for them it is PromptNotices.
+	NoticesInAcks
+)
 
 // Recovery is a way to recover from a loss on an RC connection.
 type Recovery uint8
@@ -53,6 +72,8 @@ func (o *RCOptions) check() error {
 	switch {
 	case o.Recovery > GoBackZero:
 		return fmt.Errorf("%w: loss recovery %d", ErrAttr, o.Recovery)
+	case o.Notices > NoticesInAcks:
+		return fmt.Errorf("%w: congestion notices %d", ErrAttr, o.Notices)
 	case o.CNPInterval < 0:
 		return fmt.Errorf("%w: interval of congestion notices %v", ErrAttr, o.CNPInterval)
 	case o.Overhead < 0 || o.Overhead > maxOverhead:

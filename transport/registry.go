@@ -41,11 +41,18 @@ var (
 	// RateControls own the sending rate of an RC queue pair.
 	RateControls = Registry[NewRateOptions]{kind: "rate control of RC queue pairs", entries: []Entry[NewRateOptions]{
 		{"none", "packets leave as soon as the window allows", func(float64) RCOptions { return RCOptions{} }},
-		{"dcqcn", "DCQCN, with the parameters of the HPCC paper's simulation", func(lineRate float64) RCOptions {
-			return DCQCNHPCC(lineRate).Options()
-		}},
+		// The plain name is that of the authors' DCQCN: it is what the papers compare with,
+		// and its notices are RoCEv2's own, which every peer understands.
+		{"dcqcn", "DCQCN as its authors' ns-3 code and sample have it", dcqcnOptions(DCQCNAuthors)},
+		{"dcqcn-hpcc", "DCQCN as HPCC's ns-3 code has it, notices in acknowledgements", dcqcnOptions(DCQCNHPCC)},
+		{"dcqcn-hpcc-paper", "the same with the periods of the DCQCN paper", dcqcnOptions(DCQCNHPCCPaper)},
 	}}
 )
+
+// dcqcnOptions makes the options of a published set of parameters.
+func dcqcnOptions(set func(lineRate float64) DCQCNParameters) NewRateOptions {
+	return func(lineRate float64) RCOptions { return set(lineRate).Options() }
+}
 
 // DefaultFlowletGap ends a flowlet: longer than the queues of a data centre
 // differ, so that the next packet does not overtake the last.
@@ -154,7 +161,7 @@ func (o *RCOptions) ChooseRate(control string, lineRate float64) error {
 		return knownElsewhere(err, &CongestionControls)
 	}
 	made := c.New(lineRate)
-	o.Rate, o.CNPInterval = made.Rate, made.CNPInterval
+	o.Rate, o.Notices, o.CNPInterval = made.Rate, made.Notices, made.CNPInterval
 	return nil
 }
 

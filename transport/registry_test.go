@@ -46,7 +46,7 @@ func TestRegistryExplainsWhatItDoesNotKnow(t *testing.T) {
 		{mp.Choose("ecmp", ""), `unknown path policy "ecmp": use one of ack-clock, single, round-robin, spray, flowlet, penalty`},
 		{mp.Choose("", "cubic"), `unknown congestion control of MP queue pairs "cubic": use one of mp-rdma, dctcp, fixed`},
 		{mp.Choose("", "dcqcn"), `"dcqcn" is a rate control of RC queue pairs, not a congestion control of MP queue pairs: use one of mp-rdma, dctcp, fixed`},
-		{rc.ChooseRate("mp-rdma", 1e9), `"mp-rdma" is a congestion control of MP queue pairs, not a rate control of RC queue pairs: use one of none, dcqcn`},
+		{rc.ChooseRate("mp-rdma", 1e9), `"mp-rdma" is a congestion control of MP queue pairs, not a rate control of RC queue pairs: use one of none, dcqcn, dcqcn-hpcc, dcqcn-hpcc-paper`},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)
