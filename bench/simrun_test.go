@@ -30,18 +30,6 @@ func TestParsePeak(t *testing.T) {
 	}
 }
 
-func TestMarkingFollowsTheRate(t *testing.T) {
-	for rate, want := range map[int64]sim.Marking{
-		100 * topology.Gbps: {Kmin: 400_000, Kmax: 1_600_000, Pmax: 0.2},
-		40 * topology.Gbps:  {Kmin: 160_000, Kmax: 640_000, Pmax: 0.2},
-		25 * topology.Gbps:  {Kmin: 100_000, Kmax: 400_000, Pmax: 0.2},
-	} {
-		if got := markingAt(rate); got != want {
-			t.Errorf("at %d bit/s %+v, want %+v", rate, got, want)
-		}
-	}
-}
-
 // TestScenariosAreWhatTheyClaim builds none of them: it looks at the sizes.
 func TestScenariosAreWhatTheyClaim(t *testing.T) {
 	for name, hosts := range map[string]int{scenarioLS128: 128, scenarioLS1024: 1024, scenarioWS320: 320, scenario8192: 8192} {

@@ -69,10 +69,12 @@ func findScenario(name string) (simScenario, error) {
 // permutation is one flow from each host to another, all from time 0, over
 // multi-path connections as the paper has them.
 func permutation(name string, network topology.LeafSpine) simScenario {
+	marking := sim.MarkingHPCC()
+	marking.Departing = false // as MP-RDMA's window was measured here so far
 	return simScenario{
 		name:    name,
 		network: network,
-		config:  sim.Config{Seed: simSeed, MTU: 4096, Switch: sim.SwitchConfig{PFC: sim.PFC{On: true}}},
+		config:  sim.Config{Seed: simSeed, MTU: 4096, Switch: sim.SwitchConfig{Marking: marking, PFC: sim.PFC{On: true}}},
 		traffic: workload.Permutation{Bytes: permutationBytes},
 		carrier: sim.Carrier{QP: verbs.QPOptions{Type: verbs.MP, MP: verbs.PaperOptions()}},
 		end:     100 * sim.Millisecond,
@@ -90,7 +92,8 @@ func webSearch() simScenario {
 		network: topology.MPRDMA320(),
 		config: sim.Config{
 			Seed: simSeed, MTU: 1024, Window: transport.MaxTrackingSlots,
-			Switch: sim.SwitchConfig{PFC: sim.PFC{On: true}},
+			Express: sim.Express{Priority: 7, Acks: true},
+			Switch:  sim.SwitchConfig{Marking: sim.MarkingHPCC(), PFC: sim.PFC{On: true}},
 		},
 		traffic: workload.Poisson{
 			Sizes: workload.WebSearch(), Load: webSearchLoad, LinkRate: webSearchRate, Count: webSearchFlows,
@@ -111,38 +114,10 @@ func (s simScenario) build(workers int) (*sim.Network, *sim.Traffic, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := markByRate(network); err != nil {
-		return nil, nil, err
-	}
 	flows, err := s.traffic.Flows(network.Hosts(), rand.New(rand.NewPCG(simSeed, 2)))
 	if err != nil {
 		return nil, nil, err
 	}
 	traffic, err := network.Carry(flows, s.carrier)
 	return network, traffic, err
-}
-
-// markByRate gives each port of a switch the marking that HPCC's simulation
-// gives it, which follows from the rate of its link. Hosts do not mark.
-func markByRate(network *sim.Network) error {
-	graph := network.Graph()
-	for i := range graph.Links {
-		link := &graph.Links[i]
-		for side, node := range []int{link.A, link.B} {
-			if graph.Nodes[node].Kind == topology.Host {
-				continue
-			}
-			if err := network.SetMarking(2*i+side, markingAt(link.Rate)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// markingAt is 100 KB to 400 KB for each 25 Gb/s of a link, up to 20 %: at
-// 100 Gb/s 400 KB to 1600 KB.
-func markingAt(rate int64) sim.Marking {
-	perKmin := rate / (25 * topology.Gbps / 100_000)
-	return sim.Marking{Kmin: int(perKmin), Kmax: int(4 * perKmin), Pmax: 0.2}
 }

@@ -195,7 +195,7 @@ func (e *egress) transmit(p *packet) {
 	e.sent++
 	e.sentBytes += uint64(p.size)
 	if e.host == nil {
-		p.ingress.sw.left(p.ingress, p)
+		p.ingress.sw.left(p.ingress, e, p)
 	}
 	arrival := e.busyUntil + e.speed.delay
 	if e.tap != nil {

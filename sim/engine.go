@@ -47,7 +47,7 @@ func (h *host) Attach(qp transport.QP, sink verbs.Sink) error {
 	if h.conns.find(qp.Number()) != nil {
 		return fmt.Errorf("sim: queue pair %v exists", qp.Number())
 	}
-	c := &conn{qp: qp, number: qp.Number(), sink: sink, host: h, remote: -1, timerAt: never, laterAt: never, priority: h.net.cfg.priority()}
+	c := &conn{qp: qp, number: qp.Number(), sink: sink, host: h, remote: -1, timerAt: never, laterAt: never, priority: h.net.cfg.priority(), express: h.net.cfg.expressOf(qp)}
 	c.sport = h.firstPort()
 	h.conns.add(c)
 	return nil

@@ -134,7 +134,7 @@ func injectData(n *Network, src, dst int, size int32, priority uint8, sport uint
 	h := n.hosts[src]
 	p := h.shard.pool.take()
 	p.src, p.dst, p.size, p.priority, p.sport = int32(src), int32(dst), size, priority, sport
-	p.DestQP, p.Length = 0, length
+	p.DestQP, p.Length, p.ect = 0, length, true
 	h.nics[0].enqueue(p)
 }
 

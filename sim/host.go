@@ -55,11 +55,12 @@ type conn struct {
 	dead     bool
 	multi    bool // several paths
 	priority uint8
-	sport    uint16   // of path 0
-	timerAt  Time     // when expire is due; never: not at all
-	laterAt  Time     // when an event is pending that an earlier one has overtaken
-	carrier  *carrier // beside the network; nil: there is none
-	detour   *detour  // that its program has asked for; nil: none
+	express  *transport.RC // sends packets by Config.Express; nil: it does not
+	sport    uint16        // of path 0
+	timerAt  Time          // when expire is due; never: not at all
+	laterAt  Time          // when an event is pending that an earlier one has overtaken
+	carrier  *carrier      // beside the network; nil: there is none
+	detour   *detour       // that its program has asked for; nil: none
 	// onDone is told when completions were delivered, and what happened.
 	onDone func()
 }
@@ -147,7 +148,7 @@ const (
 
 // address gives a packet what the fabric needs to know of it.
 func (h *host) address(c *conn, p *packet) {
-	p.priority = c.priority
+	p.priority, p.express, p.ect = c.priority, false, transport.ECNCapable(p.Opcode)
 	p.dst = c.remote
 	p.to = c.peer
 	p.src = int32(h.number)
@@ -206,6 +207,7 @@ func (h *host) handOver(c *conn, p *packet) {
 		place(p)
 	}
 	h.settle(c)
+	h.sendExpress(c)
 	h.activate(c)
 }
 
@@ -286,6 +288,7 @@ func (c *conn) expire() {
 			h.watchSilence(c)
 		}
 		h.settle(c)
+		h.sendExpress(c)
 		h.activate(c)
 		return
 	}

@@ -9,7 +9,7 @@ type LinkResult struct {
 	Rate       int64  // bits per second, nominal
 	Packets    uint64
 	Bytes      uint64 // with framing
-	Marked     uint64 // packets that were marked when they joined the queue
+	Marked     uint64 // packets that were marked
 	Dropped    uint64 // packets for which the buffer had no room
 	Lost       uint64 // packets that a fault lost
 	Damaged    uint64
@@ -86,7 +86,7 @@ func (n *Network) SetMarking(number int, m Marking) error {
 	if err := m.prepare(); err != nil {
 		return err
 	}
-	n.lanes[number].marking = &m
+	n.lanes[number].marking = m.at(n.lanes[number].nominal)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/sim/workload"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // TestMarkingFollowsItsFormula compares the share of marked packets at each queue
@@ -75,6 +76,74 @@ func TestQueueMarks(t *testing.T) {
 	}
 }
 
+// TestDepartingPacketsAreMarked lets the same queue grow: a packet is marked by what it
+// leaves behind, so the marks are on the packets at the head of the long queue.
+func TestDepartingPacketsAreMarked(t *testing.T) {
+	cfg := Config{Seed: 1}
+	cfg.Switch.Marking = Marking{Kmin: 10_000, Kmax: 10_000, Pmax: 1, Departing: true}
+	n := newNetwork(t, star(3, 10*gbps), cfg)
+	for range 40 {
+		inject(n, 0, 2, 1000, 3, 0)
+		inject(n, 1, 2, 1000, 3, 0)
+	}
+	i, _ := n.LinkNumber("sw", "hc")
+	var marks []bool
+	n.lanes[i].tap = func(_ Time, p *packet) { marks = append(marks, p.marked) }
+	n.Run(Second)
+	// The queue grows by one packet for each that leaves, to 40, and then drains: the
+	// tenth or eleventh leaves 10,000 B behind, the last eleven less.
+	for k, marked := range marks {
+		if want := k >= 11 && k < 69; marked != want && (k < 9 || k > 71 || k > 12 && k < 68) {
+			t.Errorf("packet %d of %d is marked: %v", k+1, len(marks), marked)
+		}
+	}
+	if got := n.Link(i).Marked; len(marks) != 80 || got < 58 || got > 62 {
+		t.Errorf("%d of %d packets are marked, want about 60 of 80", got, len(marks))
+	}
+}
+
+// TestMarkingPerRate checks that thresholds follow the rate of the link.
+func TestMarkingPerRate(t *testing.T) {
+	for _, rate := range []int64{25 * gbps, 40 * gbps, 100 * gbps} {
+		cfg := Config{Seed: 1}
+		cfg.Switch.Marking = MarkingHPCC()
+		n := newNetwork(t, star(2, rate), cfg)
+		i, _ := n.LinkNumber("sw", "ha")
+		m := n.lanes[i].marking
+		if want := int32(rate / gbps * 4000); m.low != want || m.high != 4*want {
+			t.Errorf("at %d Gb/s the thresholds are %d and %d, want %d and %d", rate/gbps, m.low, m.high, want, 4*want)
+		}
+		if odds := m.slope * float64(m.high-m.low); math.Abs(odds-0.2) > 1e-9 {
+			t.Errorf("at %d Gb/s the probability rises to %v", rate/gbps, odds)
+		}
+	}
+}
+
+// TestOnlyCapablePacketsAreMarked lets RC transfers meet a switch that marks everything:
+// its acknowledgements and notices arrive without marks.
+func TestOnlyCapablePacketsAreMarked(t *testing.T) {
+	cfg := Config{Seed: 1}
+	cfg.Switch.Marking = Marking{Kmin: 1, Kmax: 1, Pmax: 1}
+	n := newNetwork(t, star(3, 10*gbps), cfg)
+	seen := map[bool]int{} // by whether a packet carries payload
+	for _, lane := range n.lanes {
+		lane.tap = func(_ Time, p *packet) {
+			if p.marked {
+				seen[p.Length > 0]++
+			}
+		}
+	}
+	// Both directions have a queue, so that acknowledgements join it.
+	var flows []workload.Flow
+	for _, pair := range [][2]int{{0, 2}, {1, 2}, {2, 0}, {1, 0}} {
+		flows = append(flows, workload.Flow{Src: pair[0], Dst: pair[1], Bytes: 500_000})
+	}
+	finish(t, n, carry(t, n, verbs.QPOptions{Type: verbs.RC}, flows...))
+	if seen[true] == 0 || seen[false] != 0 {
+		t.Errorf("%d packets with payload were marked and %d without", seen[true], seen[false])
+	}
+}
+
 // TestMarkHoldsTheQueue checks the whole loop: senders that are told of marks keep the
 // queue near the threshold, and without marks they fill it.
 func TestMarkHoldsTheQueue(t *testing.T) {
@@ -99,6 +168,7 @@ func TestMarkHoldsTheQueue(t *testing.T) {
 func TestMarkingRefused(t *testing.T) {
 	for _, m := range []Marking{
 		{Kmin: 2, Kmax: 1}, {Kmin: -1, Kmax: 1}, {Kmin: 1, Kmax: 2, Pmax: 1.1}, {Kmin: 1, Kmax: 2, Pmax: math.NaN()}, {Kmin: 1, Kmax: noMarking},
+		{Kmin: 1, Kmax: 2, Per: -1},
 	} {
 		if err := m.prepare(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", m, err)

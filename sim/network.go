@@ -23,6 +23,7 @@ type Config struct {
 	SourcePorts int
 	Window      int // packets that a NIC can take for one queue pair; 0: not said, RC then uses its default
 	Priority    int // traffic class of all queue pairs; default 3, as RoCE's is by custom
+	Express     Express
 	Switch      SwitchConfig
 	// SwitchFor returns the configuration of one switch, by name, where it differs.
 	SwitchFor map[string]SwitchConfig
@@ -76,6 +77,8 @@ func (c *Config) withDefaults() error {
 		return fmt.Errorf("%w: %d source ports, must be up to %d", ErrConfig, c.SourcePorts, maxSourcePorts)
 	case c.Priority < 0 || c.Priority >= priorities:
 		return fmt.Errorf("%w: priority %d, must be 0 to %d", ErrConfig, c.Priority, priorities-1)
+	case c.Express.Priority < 0 || c.Express.Priority >= priorities || c.Express.Priority == c.Priority:
+		return fmt.Errorf("%w: express priority %d, must be 1 to %d and not %d, that of queue pairs", ErrConfig, c.Express.Priority, priorities-1, c.Priority)
 	case c.Workers < 1:
 		return fmt.Errorf("%w: %d workers", ErrConfig, c.Workers)
 	case c.Streams.Delay < 0 || c.Streams.Rate < 0:
@@ -150,6 +153,7 @@ func (n *Network) addNodes(place []int) error {
 		if err := cfg.check(); err != nil {
 			return fmt.Errorf("switch %s: %w", spec.Name, err)
 		}
+		cfg.PFC.spare(n.cfg.Express)
 		s := &fabricSwitch{node: newNode(i, n.shards[place[i]]), cfg: &cfg, name: spec.Name, routes: n.routes.At(i)}
 		s.dice = newDice(n.cfg.Seed, uint64(i))
 		s.seed = topology.SwitchSeed(n.cfg.Seed, i)
@@ -194,7 +198,7 @@ func (n *Network) addLinks(place []int) {
 		in.twin = out
 		n.ports[node] = append(n.ports[node], out)
 		if in.sw != nil {
-			out.node, out.marking = &in.sw.node, &in.sw.cfg.Marking
+			out.node, out.marking = &in.sw.node, in.sw.cfg.Marking.at(l.Rate)
 			out.shares = in.sw.cfg.newShares()
 			in.sw.ports = append(in.sw.ports, out)
 			in.sw.ins = append(in.sw.ins, in)

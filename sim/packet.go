@@ -19,6 +19,8 @@ type packet struct {
 	priority uint8
 	pause    pauseFrame
 	marked   bool   // ECN: congestion experienced
+	ect      bool   // ECN-capable: may be marked
+	express  bool   // is in the class of Config.Express
 	corrupt  bool   // a link has damaged it: its ICRC is wrong
 	quanta   uint16 // of a PFC frame: how long to stop; 0: until XON
 	astray   bool   // a switch has flooded it
@@ -81,7 +83,7 @@ func (l *pool) grow() {
 }
 
 func (l *pool) put(p *packet) {
-	p.marked, p.corrupt, p.astray, p.pause = false, false, false, noPause
+	p.marked, p.ect, p.express, p.corrupt, p.astray, p.pause = false, false, false, false, false, noPause
 	p.ingress, p.out = nil, nil
 	p.Spans = p.Spans[:0]
 	p.next = l.free

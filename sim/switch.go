@@ -73,9 +73,8 @@ func (s *fabricSwitch) forward(in *ingress, p *packet) {
 		s.shard.pool.put(p)
 		return
 	}
-	if m := out.marking; q.bytes >= m.low && m.hits(q.bytes, &s.dice) && !p.marked {
-		p.marked = true
-		out.marked++
+	if !out.marking.Departing {
+		out.mark(q, p, &s.dice)
 	}
 	s.used += p.size
 	if s.used > s.peakUsed {
@@ -104,7 +103,7 @@ func (s *fabricSwitch) route(p *packet) *egress {
 
 // admits says whether the buffer has room for a packet.
 func (s *fabricSwitch) admits(q *queue, p *packet) bool {
-	if s.cfg.PFC.covers(p.priority) {
+	if p.express || s.cfg.PFC.covers(p.priority) {
 		return s.used+p.size <= s.total
 	}
 	if s.used+p.size > s.buffer {
@@ -114,7 +113,10 @@ func (s *fabricSwitch) admits(q *queue, p *packet) bool {
 }
 
 // left takes a packet out of the accounts: its transmission begins.
-func (s *fabricSwitch) left(in *ingress, p *packet) {
+func (s *fabricSwitch) left(in *ingress, out *egress, p *packet) {
+	if out.marking.Departing {
+		out.mark(out.queue(p.priority), p, &s.dice)
+	}
 	s.used -= p.size
 	in.buffered[p.priority] -= p.size
 	if in.stopped&(1<<p.priority) != 0 {

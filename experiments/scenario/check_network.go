@@ -18,6 +18,7 @@ func (c *checker) checkFabric() {
 	}
 	c.within("fabric.paths", f.Paths, 1, transport.MaxPaths)
 	c.within("fabric.priority", f.Priority, 1, workload.Priorities-1)
+	c.checkExpress()
 	c.checkSwitch("fabric", &f.Switch)
 	for _, name := range sortedKeys(f.Switches) {
 		field := "fabric.switches." + name
@@ -38,6 +39,14 @@ const (
 	maxBuffer = 1<<31 - 1
 	maxShift  = 31
 )
+
+func (c *checker) checkExpress() {
+	f := &c.Fabric
+	c.within("fabric.express.priority", f.Express.Priority, 0, workload.Priorities-1)
+	if f.Express.Priority == f.Priority {
+		c.wrong("fabric.express.priority", f.Express.Priority, "another than fabric.priority")
+	}
+}
 
 func (c *checker) checkSwitch(field string, s *Switch) {
 	if s.Buffer < minBuffer || s.Buffer > maxBuffer {

@@ -66,8 +66,12 @@ func (c *checker) checkRC(field string, r *RC) {
 	// The line rate is that of the hosts unless it is given; any will do to check
 	// the rest.
 	const someRate = 100_000_000_000
-	if err := r.DCQCN.parameters(someRate).Check(); err != nil {
-		c.wrong(field+".dcqcn", nil, "parameters that fit: "+err.Error())
+	if set := dcqcnSets[r.Rate]; set != nil {
+		if err := r.DCQCN.parameters(set, someRate).Check(); err != nil {
+			c.wrong(field+".dcqcn", nil, "parameters that fit: "+err.Error())
+		}
+	} else if r.DCQCN != (DCQCN{}) {
+		c.wrong(field+".dcqcn", nil, "none, because the rate control is "+r.Rate)
 	}
 }
 

@@ -31,7 +31,6 @@ var vocabularies = map[string]func() []string{
 	"policy":    transport.PathPolicies.Names,
 	"control":   transport.CongestionControls.Names,
 	"rate":      transport.RateControls.Names,
-	"dcqcn":     func() []string { return sortedKeys(dcqcnPresets) },
 	"node":      func() []string { return []string{nodeHost, nodeSwitch} },
 }
 

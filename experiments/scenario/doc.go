@@ -22,7 +22,7 @@
 //	  pfc: true
 //	transports:
 //	  mp: {kind: mp, preset: paper}
-//	  dcqcn: {kind: rc, rate: dcqcn, dcqcn: hpcc}
+//	  dcqcn: {kind: rc, rate: dcqcn, dcqcn: {gain: 0.01}}
 //	workload:
 //	  - {kind: pairs, pairs: [[0, 5]], transport: mp}
 //	faults:

@@ -13,6 +13,7 @@ type Fabric struct {
 	MTU      int `yaml:"mtu"`
 	Paths    int // virtual paths that a host offers
 	Priority int // traffic class of flows that name none
+	Express  Express
 	Switch
 	// Switches and Links are exceptions, by name.
 	Switches map[string]*Switch
@@ -36,10 +37,27 @@ type LinkOverride struct {
 	Direction sim.Direction
 }
 
-// ECN is a marking by queue length; "none" marks nothing.
+// Express is a traffic class for congestion notices of RC, and for its acknowledgements
+// if Acks says so: ahead of everything, and not stopped by PFC.
+type Express struct {
+	Priority int // 0: there is none
+	Acks     bool
+}
+
+// ECN is a marking by queue length; "none" marks nothing, "dcqcn" and "dcqcn-hpcc" are
+// the markings that were published with these rate controls.
 type ECN struct {
 	Kmin, Kmax Bytes
 	Pmax       float64
+	Departing  bool // by the queue that a packet leaves behind, not by that which it joins
+	Per        Rate // that the thresholds are for; 0: every link has the same
+}
+
+// markings are those that have names.
+var markings = map[string]func() sim.Marking{
+	"none":       func() sim.Marking { return sim.Marking{} },
+	"dcqcn":      sim.MarkingDCQCN,
+	"dcqcn-hpcc": sim.MarkingHPCC,
 }
 
 // PFC is priority flow control; true means its defaults.
@@ -73,8 +91,13 @@ func (f *Fabric) newElement() any {
 }
 
 func (e *ECN) read(word string) bool {
-	*e = ECN{}
-	return word == "none"
+	named := markings[word]
+	if named == nil {
+		return false
+	}
+	m := named()
+	*e = ECN{Kmin: Bytes(m.Kmin), Kmax: Bytes(m.Kmax), Pmax: m.Pmax, Departing: m.Departing, Per: Rate(m.Per)}
+	return true
 }
 
 func (e *ECN) word() string {
@@ -84,7 +107,9 @@ func (e *ECN) word() string {
 	return ""
 }
 
-func (e *ECN) words() string { return "none, or {kmin: SIZE, kmax: SIZE, pmax: NUMBER}" }
+func (e *ECN) words() string {
+	return "one of " + list(sortedKeys(markings)) + ", or {kmin: SIZE, kmax: SIZE, pmax: NUMBER}"
+}
 
 func (e *ECN) choose(*decoder, *yaml.Node, string) bool {
 	*e = ECN{Pmax: 1}
@@ -106,7 +131,7 @@ func (p *PFC) choose(*decoder, *yaml.Node, string) bool {
 }
 
 func (e *ECN) marking() sim.Marking {
-	return sim.Marking{Kmin: int(e.Kmin), Kmax: int(e.Kmax), Pmax: e.Pmax}
+	return sim.Marking{Kmin: int(e.Kmin), Kmax: int(e.Kmax), Pmax: e.Pmax, Departing: e.Departing, Per: int64(e.Per)}
 }
 
 func (s *Switch) config() sim.SwitchConfig {
@@ -130,7 +155,8 @@ func (s *Scenario) config() sim.Config {
 	f := &s.Fabric
 	c := sim.Config{
 		Seed: s.Seed, Workers: s.Workers, MTU: f.MTU, Paths: f.Paths, Priority: f.Priority,
-		Window: s.receiverWindow(), Switch: f.config(), Verify: s.Verify, Wire: s.Wire,
+		Express: sim.Express{Priority: f.Express.Priority, Acks: f.Express.Acks},
+		Window:  s.receiverWindow(), Switch: f.config(), Verify: s.Verify, Wire: s.Wire,
 	}
 	if len(f.Switches) > 0 {
 		c.SwitchFor = map[string]sim.SwitchConfig{}

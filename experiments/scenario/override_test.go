@@ -23,7 +23,7 @@ func TestSet(t *testing.T) {
 		{"transports.mp.delta=8", "transports.mp.delta", "8"},
 		{"transports.mp.preset=wire", "transports.mp.slots", "1024"},
 		{"transports.mp.policy=spray", "transports.mp.policy", "spray"},
-		{"transports.rc.dcqcn=authors", "transports.rc.dcqcn.preset", "authors"},
+		{"transports.rc.rate=dcqcn-hpcc", "transports.rc.rate", "dcqcn-hpcc"},
 		{"transports.rc.dcqcn.gain=0.5", "transports.rc.dcqcn.gain", "0.5"},
 		{"transports.rc.recovery=go-back-0", "transports.rc.recovery", "go-back-0"},
 		{"faults[0].loss=0.5", "faults[0].loss", "0.5"},
@@ -31,6 +31,9 @@ func TestSet(t *testing.T) {
 		{"faults[0].link=tor0-path2", "faults[0].link", "[tor0-path2]"},
 		{"faults=[]", "seed", "1"},
 		{"fabric.ecn=none", "fabric.ecn", "none"},
+		{"fabric.ecn=dcqcn", "fabric.ecn.kmin", "41200"},
+		{"fabric.ecn=dcqcn-hpcc", "fabric.ecn.per", "25Gbps"},
+		{"fabric.express.priority=7", "fabric.express.priority", "7"},
 		{"fabric.ecn.kmax=30KB", "fabric.ecn.kmax", "30KB"},
 		{"fabric.pfc=false", "fabric.pfc", "false"},
 		{"fabric.pfc.xoff=64KiB", "fabric.pfc.xoff", "65536"},
@@ -106,7 +109,7 @@ func TestSetAllFields(t *testing.T) {
 	fields := s.Fields()
 	var assignments []string
 	for _, f := range fields {
-		if f.Value != "" && f.Want != (&ECN{}).words() && f.Want != (&PFC{}).words() && f.Want != (&DCQCN{}).words() {
+		if f.Value != "" && f.Want != (&ECN{}).words() && f.Want != (&PFC{}).words() {
 			assignments = append(assignments, f.Name+"="+f.Value)
 		}
 	}

@@ -67,10 +67,12 @@ func TestErrors(t *testing.T) {
 		{"no kind", "{kind: mp, delta: 16}", "{delta: 16}", 11, 7, "transports.mp.kind", "one of mp, rc"},
 		{"unknown preset", "delta: 16", "preset: papre", 11, 26, "transports.mp.preset", `did you mean "paper"?`},
 		{"unknown policy", "delta: 16", "policy: sprai", 11, 26, "transports.mp.policy", `did you mean "spray"?`},
-		{"unknown DCQCN", "rate: dcqcn", "dcqcn: hppc", 12, 25, "transports.rc.dcqcn", "hpcc"},
+		{"unknown DCQCN", "rate: dcqcn", "rate: dcqcn-hppc", 12, 24, "transports.rc.rate", "dcqcn-hpcc"},
 		{"impossible delta", "delta: 16", "delta: 65", 11, 25, "transports.mp.delta", "to slots, which is 64"},
 		{"impossible slots", "delta: 16", "slots: 63", 11, 25, "transports.mp.slots", "power of two"},
-		{"impossible DCQCN", "rate: dcqcn", "dcqcn: {gain: 2}", 12, 25, "transports.rc.dcqcn", "gain"},
+		{"DCQCN without", "rate: dcqcn", "rate: none, dcqcn: {gain: 0.1}", 12, 37, "transports.rc.dcqcn", "rate control is none"},
+		{"express class of the flows", "pfc: true", "express: {priority: 3}", 9, 23, "fabric.express.priority", "fabric.priority"},
+		{"impossible DCQCN", "rate: dcqcn", "rate: dcqcn, dcqcn: {gain: 2}", 12, 38, "transports.rc.dcqcn", "gain"},
 		{"too many paths", "delta: 16", "paths: 65", 11, 25, "transports.mp.paths", "fabric.paths, which is 64"},
 		{"window of one transport", "rate: dcqcn", "window: 10", 11, 7, "transports.mp", "NICs"},
 		{"impossible MTU", "mtu: 1024", "mtu: 1502", 7, 8, "fabric.mtu", "multiple of 4"},
@@ -179,7 +181,7 @@ func TestDecoded(t *testing.T) {
 		t.Errorf("got %+v", mp.QP.MP)
 	}
 	rc := s.Transports["rc"].carrier(40e9, nil)
-	if rc.QP.Type != verbs.RC || rc.QP.RC.Rate == nil || rc.QP.RC.CNPInterval != transport.DCQCNHPCC(40e9).DecreaseInterval {
+	if rc.QP.Type != verbs.RC || rc.QP.RC.Rate == nil || rc.QP.RC.CNPInterval != transport.DCQCNAuthors(40e9).DecreaseInterval || rc.QP.RC.Notices != transport.PolledNotices {
 		t.Errorf("got %+v", rc.QP.RC)
 	}
 }

@@ -22,11 +22,10 @@ type RC struct {
 	Overhead Bytes
 }
 
-// DCQCN are the parameters of DCQCN: a published set, by its name alone or with
-// the fields that differ from it.
+// DCQCN are the parameters of DCQCN that differ from the published set that the rate
+// control is named after.
 type DCQCN struct {
-	Preset           string `oneof:"dcqcn"`
-	LineRate         Rate   // 0: that of the slowest host
+	LineRate         Rate // 0: that of the slowest host
 	MinRate          *Rate
 	Gain             *float64
 	DecreaseInterval *sim.Time
@@ -40,42 +39,26 @@ type DCQCN struct {
 }
 
 const (
-	rateDCQCN = "dcqcn" // the rate control that has parameters in scenarios
-
-	presetHPCC = "hpcc"
-
 	// linkOverhead is what the simulator's links carry of a packet beside its
 	// transport headers: Ethernet with preamble and gap, IP and UDP.
 	linkOverhead = 66
 )
 
-// dcqcnPresets are the published sets of parameters.
-var dcqcnPresets = map[string]func(lineRate float64) transport.DCQCNParameters{
-	presetHPCC:   transport.DCQCNHPCC,
-	"hpcc-paper": transport.DCQCNHPCCPaper,
-	"authors":    transport.DCQCNAuthors,
+// dcqcnSets are the published sets of parameters, by the rate control.
+var dcqcnSets = map[string]func(lineRate float64) transport.DCQCNParameters{
+	"dcqcn":            transport.DCQCNAuthors,
+	"dcqcn-hpcc":       transport.DCQCNHPCC,
+	"dcqcn-hpcc-paper": transport.DCQCNHPCCPaper,
 }
 
 func defaultRC() *RC {
-	return &RC{Rate: transport.RateControls.Default().Name, DCQCN: DCQCN{Preset: presetHPCC}, Overhead: linkOverhead}
-}
-
-// read takes the name of a set.
-func (q *DCQCN) read(word string) bool {
-	*q = DCQCN{Preset: word}
-	return dcqcnPresets[word] != nil
-}
-
-func (q *DCQCN) word() string { return q.Preset }
-
-func (q *DCQCN) words() string {
-	return "one of " + list(sortedKeys(dcqcnPresets)) + ", or a mapping such as {preset: hpcc, gain: 0.01}"
+	return &RC{Rate: transport.RateControls.Default().Name, Overhead: linkOverhead}
 }
 
 func (r *RC) options(lineRate int64) transport.RCOptions {
 	var o transport.RCOptions
-	if r.Rate == rateDCQCN {
-		o = r.DCQCN.parameters(lineRate).Options()
+	if set := dcqcnSets[r.Rate]; set != nil {
+		o = r.DCQCN.parameters(set, lineRate).Options()
 	} else if err := o.ChooseRate(r.Rate, float64(lineRate)); err != nil {
 		panic(err) // the name was checked when the scenario was read
 	}
@@ -87,11 +70,11 @@ func (r *RC) options(lineRate int64) transport.RCOptions {
 }
 
 // parameters are the set with what differs from it.
-func (q *DCQCN) parameters(lineRate int64) transport.DCQCNParameters {
+func (q *DCQCN) parameters(set func(lineRate float64) transport.DCQCNParameters, lineRate int64) transport.DCQCNParameters {
 	if q.LineRate > 0 {
 		lineRate = int64(q.LineRate)
 	}
-	p := dcqcnPresets[q.Preset](float64(lineRate))
+	p := set(float64(lineRate))
 	replaceRate(&p.MinRate, q.MinRate)
 	replaceRate(&p.AdditiveIncrease, q.AdditiveIncrease)
 	replaceRate(&p.HyperIncrease, q.HyperIncrease)

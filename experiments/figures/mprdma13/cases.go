@@ -2,7 +2,6 @@ package mprdma13
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/braid-rdma/braid/sim"
 )
@@ -12,7 +11,7 @@ type carrier int
 
 const (
 	mp            carrier = iota
-	dcqcn                 // with the parameters of its authors, as the paper says
+	dcqcn                 // its authors' code and parameters, as the paper says
 	mpSmallWindow         // starts with 54 packets, as many as the paper's start with paths
 	dcqcnHPCC
 	dcqcnHPCCPaper
@@ -22,28 +21,25 @@ func (c carrier) String() string {
 	return [...]string{"MP-RDMA", "DCQCN", "MP-RDMA, IW 54", "DCQCN, HPCC's dcqcn", "DCQCN, HPCC's dcqcn_paper"}[c]
 }
 
-// settings are what the carrier changes in the scenario. DCQCN limits the rate and
-// nothing else, so its window is as large as the transport allows. HPCC's marking
-// grows with the rate of the link, and its code keeps the target of a rate when two
-// decreases follow each other.
+// settings are what the carrier changes in the scenario. Each variant of DCQCN has the
+// marking and the traffic class for notices that it was published with. DCQCN limits
+// the rate and nothing else, so its window is as large as the transport allows.
 func (c carrier) settings() []string {
-	rc := func(parameters string) []string {
+	rc := func(rate, marking, express string) []string {
 		return []string{
-			"transports={dcqcn: {kind: rc, rate: dcqcn, window: 16384, dcqcn: " + parameters + "}}",
+			"transports={dcqcn: {kind: rc, rate: " + rate + ", window: 16384}}",
 			"workload[0].transport=dcqcn",
+			"fabric.ecn=" + marking,
+			"fabric.express=" + express,
 		}
-	}
-	markingHPCC := []string{
-		"fabric.ecn={kmin: 160KB, kmax: 640KB, pmax: 0.2}",
-		`fabric.links={"leaf*-spine*": {ecn: {kmin: 400KB, kmax: 1600KB, pmax: 0.2}}}`,
 	}
 	switch c {
 	case dcqcn:
-		return append(rc("authors"), authorsMarking(1))
+		return rc("dcqcn", "dcqcn", "{priority: 7}")
 	case dcqcnHPCC:
-		return slices.Concat(rc("{preset: hpcc, keep-target: true}"), markingHPCC)
+		return rc("dcqcn-hpcc", "dcqcn-hpcc", "{priority: 7, acks: true}")
 	case dcqcnHPCCPaper:
-		return slices.Concat(rc("{preset: hpcc-paper, keep-target: true}"), markingHPCC)
+		return rc("dcqcn-hpcc-paper", "dcqcn-hpcc", "{priority: 7, acks: true}")
 	case mpSmallWindow:
 		return []string{"transports.mp.initial-window=54"}
 	}
@@ -55,7 +51,7 @@ func (c carrier) settings() []string {
 const authorsKmin = 41_200
 
 func authorsMarking(factor float64) string {
-	return fmt.Sprintf("fabric.ecn={kmin: %.0f, kmax: %.0f, pmax: 1}", authorsKmin*factor, 25*authorsKmin*factor)
+	return fmt.Sprintf("fabric.ecn={kmin: %.0f, kmax: %.0f, pmax: 1, departing: true}", authorsKmin*factor, 25*authorsKmin*factor)
 }
 
 // A testCase is one simulation.
