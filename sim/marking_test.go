@@ -167,8 +167,7 @@ func TestMarkHoldsTheQueue(t *testing.T) {
 
 func TestMarkingRefused(t *testing.T) {
 	for _, m := range []Marking{
-		{Kmin: 2, Kmax: 1}, {Kmin: -1, Kmax: 1}, {Kmin: 1, Kmax: 2, Pmax: 1.1}, {Kmin: 1, Kmax: 2, Pmax: math.NaN()}, {Kmin: 1, Kmax: noMarking},
-		{Kmin: 1, Kmax: 2, Per: -1},
+		{Kmin: 2, Kmax: 1}, {Kmin: -1, Kmax: 1}, {Kmin: 1, Kmax: 2, Pmax: 1.1}, {Kmin: 1, Kmax: 2, Pmax: math.NaN()}, {Kmin: 1, Kmax: noMarking}, {Kmin: 1, Kmax: 2, Per: -1},
 	} {
 		if err := m.prepare(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", m, err)
