@@ -128,5 +128,31 @@ func (s *fabricSwitch) audit() error {
 			return fmt.Errorf("%w: switch %s holds %v bytes of the peer of %s and says %v", ErrUnbalanced, s.name, *buffered[in], in.twin.name, in.buffered)
 		}
 	}
+	return s.auditParts()
+}
+
+// auditParts checks that what is charged to the shared part and to headrooms is what ports
+// and priorities have beyond their reserves.
+func (s *fabricSwitch) auditParts() error {
+	shared := int32(0)
+	for _, in := range s.ins {
+		for priority, bytes := range in.buffered {
+			if s.lossless&(1<<priority) == 0 {
+				shared += bytes
+				continue
+			}
+			over := int32(0)
+			if g := in.twin.guard; g != nil {
+				over = g.over[priority]
+			}
+			if over < 0 || over > min(bytes, in.twin.headroom) || over > 0 && in.stopped&(1<<priority) == 0 {
+				return fmt.Errorf("%w: switch %s has %d bytes in the headroom of %d for the peer of %s", ErrUnbalanced, s.name, over, in.twin.headroom, in.twin.name)
+			}
+			shared += s.beyondReserve(bytes - over)
+		}
+	}
+	if shared != s.shared || shared > s.pool {
+		return fmt.Errorf("%w: switch %s shares %d bytes of %d and says %d", ErrUnbalanced, s.name, shared, s.pool, s.shared)
+	}
 	return nil
 }

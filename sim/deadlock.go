@@ -54,19 +54,30 @@ func (n *Network) Deadlock() []string {
 // what came from here to keep it from sending XON.
 func (w wait) staysStopped(stuck map[wait]bool) bool {
 	sw := w.lane.peer.sw
-	mine, used := int32(0), int32(0)
-	for _, port := range sw.ports {
+	shared := int32(0)
+	for _, in := range sw.ins {
 		for p := range uint8(priorities) {
-			if !stuck[wait{port, p}] {
-				continue
-			}
-			used += port.queue(p).bytes
-			if p == w.priority {
-				mine += port.queue(p).cameBy(w.lane.peer)
-			}
+			bytes, over := in.stuck(p, stuck)
+			shared += sw.beyondReserve(bytes - over)
 		}
 	}
-	return mine > 0 && mine > sw.thresholdAt(used)-int32(sw.cfg.PFC.Hysteresis)
+	mine, over := w.lane.peer.stuck(w.priority, stuck)
+	return over > 0 || !sw.mayResume(mine, shared)
+}
+
+// stuck is how many bytes that came by here would be left in the switch, and of these in
+// the headroom, if only stuck queues kept theirs.
+func (i *ingress) stuck(priority uint8, stuck map[wait]bool) (bytes, over int32) {
+	for _, port := range i.sw.ports {
+		if stuck[wait{port, priority}] {
+			bytes += port.queue(priority).cameBy(i)
+		}
+	}
+	if g := i.twin.guard; g != nil {
+		gone := i.buffered[priority] - bytes
+		over = max(0, g.over[priority]-gone)
+	}
+	return bytes, over
 }
 
 // cameBy is how many bytes of a queue came into the switch by one port.

@@ -40,14 +40,16 @@ type egress struct {
 	dropped   uint64 // by a full buffer
 	pauses    uint64 // XOFF received
 	offs      uint64 // how often XOFF was sent first
-	refresh   *[priorities]refresher
+	guard     *guard // of a switch that has stopped the peer; nil: never
+	headroom  int32  // of a switch with PFC, for each lossless priority of the peer
 	pausedFor Time
 	pausedAt  [priorities]Time
 	name      string
 	nominal   int64    // bits per second
 	rate      int64    // now
 	rare      *rarely  // what few have; nil: nothing
-	_         [40]byte // up to a multiple of two cache lines, which come together
+	reaction  Time     // of the peer, to PFC frames
+	_         [24]byte // up to a multiple of two cache lines, which come together
 }
 
 // speed is how fast a link is. Links of a kind share it.

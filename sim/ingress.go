@@ -35,3 +35,16 @@ func (i *ingress) shard() *shard {
 	}
 	return i.host.shard
 }
+
+// reaction is how long it takes until a PFC frame that arrives here is obeyed. A host's
+// NIC is as fast as its switch.
+func (i *ingress) reaction() Time {
+	sw := i.sw
+	if sw == nil {
+		sw = i.twin.towards
+	}
+	if sw == nil {
+		return DefaultReaction // two hosts without a switch
+	}
+	return sw.cfg.PFC.Reaction
+}

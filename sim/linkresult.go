@@ -18,6 +18,8 @@ type LinkResult struct {
 	Paused     Time   // PFC: how long the sender was stopped, summed over priorities
 	Expired    uint64 // PFC: pauses that ended by themselves, because no XON came
 	PausesLost uint64 // PFC: frames that a fault lost or damaged
+	Overrun    uint64 // PFC: packets that came this way and were dropped, because they exceeded the headroom; the next link's Dropped has them too
+	Headroom   int    // PFC: bytes of one priority in the headroom for this link, most
 	Queue      int    // bytes waiting now
 	PeakQueue  int    // bytes waiting in one priority, most
 }
@@ -61,6 +63,9 @@ func (n *Network) Link(i int) LinkResult {
 	}
 	if e.rare != nil {
 		r.Expired = e.rare.expired
+	}
+	if g := e.peer.twin.guard; g != nil {
+		r.Overrun, r.Headroom = g.dropped, int(g.most)
 	}
 	return r
 }

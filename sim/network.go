@@ -131,7 +131,7 @@ func New(g *topology.Graph, cfg Config) (*Network, error) {
 	n.addLinks(place)
 	for _, s := range n.switches {
 		if s != nil {
-			s.reserve(n.cfg.MTU)
+			s.divide(n.cfg.MTU)
 		}
 	}
 	return n, nil
@@ -216,6 +216,7 @@ func (n *Network) addLinks(place []int) {
 		outA.towards, outB.towards = inB.sw, inA.sw
 		outA.abroad = inA.shard() != inB.shard()
 		outB.abroad = outA.abroad
+		outA.reaction, outB.reaction = inB.reaction(), inA.reaction()
 		n.lanes[2*i], n.lanes[2*i+1] = outA, outB
 	}
 }

@@ -8,9 +8,9 @@ package sim
 const (
 	// quantumBits is the unit of pause times, in bits at the rate of the link.
 	quantumBits = 512
-	// longestPause is the longest pause that a frame can ask for, and what switches ask
+	// LongestPause is the longest pause that a frame can ask for, and what switches ask
 	// for by custom: 3.4 ms at 10 Gb/s.
-	longestPause = 65535
+	LongestPause = 65535
 	// EndlessPause as PFC.Quanta makes pauses last until XON.
 	EndlessPause = -1
 )
@@ -22,7 +22,7 @@ const pauseFrameSize = 84
 func (c *PFC) quanta() uint16 {
 	switch c.Quanta {
 	case 0:
-		return longestPause
+		return LongestPause
 	case EndlessPause:
 		return 0
 	}
@@ -35,7 +35,9 @@ func (e *egress) pauseTime(quanta uint16) Time {
 	return Time(quanta) * (quantumBits * Second / Time(e.nominal))
 }
 
-// control sends a PFC frame to the peer, ahead of everything.
+// control sends a PFC frame to the peer, ahead of everything but the packet that is
+// being sent. The frame takes its time on the link, and the peer its own to react: until
+// then it sends on.
 func (e *egress) control(kind pauseFrame, priority uint8, quanta uint16) {
 	if e.rare != nil && e.rare.spoil != nil && e.rare.spoil(kind) {
 		return
@@ -43,13 +45,13 @@ func (e *egress) control(kind pauseFrame, priority uint8, quanta uint16) {
 	n := e.node
 	p := n.shard.pool.take()
 	p.pause, p.priority, p.size, p.quanta = kind, priority, pauseFrameSize, quanta
-	// The frame waits for the packet on the link to end, and for nothing else.
-	arrival := max(n.shard.now, e.busyUntil) + e.speed.serialisation(p.size) + e.speed.delay
+	e.busyUntil = max(n.shard.now, e.busyUntil) + e.speed.serialisation(p.size)
+	obeyed := e.busyUntil + e.speed.delay + e.reaction
 	if f := e.fault; f != nil && f.Pauses {
-		f.transmitPause(e, arrival, p)
+		f.transmitPause(e, obeyed, p)
 		return
 	}
-	e.carry(arrival, p)
+	e.carry(obeyed, p)
 }
 
 // obey does as a PFC frame from the peer says.

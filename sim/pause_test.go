@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/braid-rdma/braid/sim/workload"
@@ -18,7 +18,7 @@ func arriveWhenStopped(t *testing.T, quanta uint16, again Time) Time {
 	if again > 0 {
 		toHost.node.call(again, func() { toHost.control(pauseOff, 3, quanta) })
 	}
-	n.Run(2 * Microsecond)
+	n.Run(4 * Microsecond)
 	inject(n, 0, 1, 1250, 3, 0)
 	if at := arrivals(n, 1); len(at) == 1 {
 		return at[0]
@@ -29,9 +29,9 @@ func arriveWhenStopped(t *testing.T, quanta uint16, again Time) Time {
 // TestPauseEndsByItself checks that a pause lasts as long as its frame says.
 func TestPauseEndsByItself(t *testing.T) {
 	const (
-		arrives = Microsecond + 67_200*Picosecond // the frame's length and the link
-		quantum = 51_200 * Picosecond             // 512 bits at 10 Gb/s
-		travel  = 4 * Microsecond                 // two links, 1250 bytes each
+		arrives = Microsecond + 67_200*Picosecond + DefaultReaction // the frame's length, the link, and the host's time to obey
+		quantum = 51_200 * Picosecond                               // 512 bits at 10 Gb/s
+		travel  = 4 * Microsecond                                   // two links, 1250 bytes each
 	)
 	for _, test := range []struct {
 		name   string
@@ -118,7 +118,7 @@ func TestLostPFCFrames(t *testing.T) {
 // TestFaultsSparePFCFrames checks that an impairment which does not name PFC frames
 // leaves them alone, and that one which does delays them too.
 func TestFaultsSparePFCFrames(t *testing.T) {
-	const arrives = Microsecond + 67_200*Picosecond
+	const arrives = Microsecond + 67_200*Picosecond + DefaultReaction
 	for _, test := range []struct {
 		name string
 		i    Impairment
@@ -188,16 +188,41 @@ func TestPausesDoNotAllocate(t *testing.T) {
 	}
 }
 
-func TestPauseTimeIsChecked(t *testing.T) {
-	g, err := star(2, 10*gbps).Build()
-	if err != nil {
-		t.Fatal(err)
+// TestPauseFramesTakeTheLink checks that a PFC frame waits for the packet that is being
+// sent, that it is sent before the next one, which then is later by the frame's 84 bytes
+// (67.2 ns at 10 Gb/s), and that frames follow each other.
+func TestPauseFramesTakeTheLink(t *testing.T) {
+	const frame = 67_200 * Picosecond
+	cfg := Config{}
+	cfg.Switch.PFC.Reaction = 300 * Nanosecond
+	n := newNetwork(t, star(2, 10*gbps), cfg)
+	for range 3 {
+		inject(n, 0, 1, 1250, 3, 0) // 1 µs each
 	}
-	for _, quanta := range []int{-2, 65536} {
-		cfg := Config{}
-		cfg.Switch.PFC = PFC{On: true, Quanta: quanta}
-		if _, err := New(g, cfg); !errors.Is(err, ErrConfig) {
-			t.Errorf("%d quanta: %v", quanta, err)
+	nic := n.hosts[0].nics[0]
+	n.hosts[0].call(500*Nanosecond, func() {
+		nic.control(pauseOff, 5, 100)
+		nic.control(pauseOff, 6, 100)
+	})
+	stopped := map[uint8]Time{}
+	var at []Time
+	for seen := uint64(0); n.step(); {
+		for _, priority := range []uint8{5, 6} {
+			if _, ok := stopped[priority]; !ok && n.lanes[1].paused&(1<<priority) != 0 {
+				stopped[priority] = n.Now()
+			}
 		}
+		for ; seen < n.hosts[1].unknown; seen++ {
+			at = append(at, n.Now())
+		}
+	}
+	// The first packet ends at 1 µs. The frames end 67.2 and 134.4 ns later, travel 1 µs and
+	// are obeyed after 300 ns.
+	if a, b := stopped[5], stopped[6]; a != 2300*Nanosecond+frame || b != a+frame {
+		t.Errorf("stopped at %v and %v, want %v and %v", a, b, 2300*Nanosecond+frame, 2300*Nanosecond+2*frame)
+	}
+	// Packets take 1 µs on each of two links of 1 µs; the second waited for two frames.
+	if want := []Time{4 * Microsecond, 5*Microsecond + 2*frame, 6*Microsecond + 2*frame}; !slices.Equal(at, want) {
+		t.Errorf("packets arrived at %v, want %v", at, want)
 	}
 }

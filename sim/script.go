@@ -34,7 +34,7 @@ func (n *Network) PauseStorm(at Time, host int, priority int, duration Time) err
 	storm := make([]refresher, len(h.nics))
 	h.call(start, func() {
 		for i, nic := range h.nics {
-			storm[i].stop(nic, uint8(priority), longestPause)
+			storm[i].stop(nic, uint8(priority), LongestPause)
 		}
 	})
 	if duration > 0 {

@@ -53,20 +53,35 @@ func (c *checker) checkSwitch(field string, s *Switch) {
 		c.wrong(field+".buffer", s.Buffer, "16KiB to 2GiB")
 	}
 	c.within(field+".queue-shift", int(s.QueueShift), 0, maxShift)
-	c.within(field+".pfc.shift", int(s.PFC.Shift), 0, maxShift)
 	if len(s.Weights) > workload.Priorities {
 		c.wrong(field+".weights", fmt.Sprint(len(s.Weights), " weights"), fmt.Sprint("at most ", workload.Priorities))
 	}
 	for i, w := range s.Weights {
 		c.within(fmt.Sprintf("%s.weights[%d]", field, i), w, 1, 1000)
 	}
-	for i, p := range s.PFC.Lossless {
-		c.within(fmt.Sprintf("%s.pfc.lossless[%d]", field, i), p, 0, workload.Priorities-1)
-	}
+	c.checkPFC(field+".pfc", &s.PFC)
 	c.checkECN(field+".ecn", &s.ECN)
 }
 
-// maxQueue is beyond what a marking threshold can be.
+func (c *checker) checkPFC(field string, p *PFC) {
+	for i, priority := range p.Lossless {
+		c.within(fmt.Sprintf("%s.lossless[%d]", field, i), priority, 0, workload.Priorities-1)
+	}
+	if !(p.Alpha >= 0 && p.Alpha <= sim.MaxAlpha) {
+		c.wrong(field+".alpha", p.Alpha, fmt.Sprint("a number from 0 to ", sim.MaxAlpha))
+	}
+	c.within(field+".quanta", p.Quanta, 0, sim.LongestPause)
+	for _, size := range []struct {
+		name  string
+		bytes Bytes
+	}{{"xoff", p.XOFF}, {"reserve", p.Reserve}, {"headroom", p.Headroom}, {"hysteresis", p.Hysteresis}} {
+		if size.bytes > maxQueue {
+			c.wrong(field+"."+size.name, size.bytes, "less than 1GiB")
+		}
+	}
+}
+
+// maxQueue is the most that a threshold of a queue can be.
 const maxQueue = 1<<30 - 1
 
 func (c *checker) checkECN(field string, e *ECN) {

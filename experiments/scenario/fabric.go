@@ -62,11 +62,13 @@ var markings = map[string]func() sim.Marking{
 
 // PFC is priority flow control; true means its defaults.
 type PFC struct {
-	On         bool  `yaml:"-"`
-	XOFF       Bytes `yaml:"xoff"`
-	Shift      uint
-	Headroom   Bytes
-	Hysteresis Bytes
+	On         bool     `yaml:"-"`
+	XOFF       Bytes    `yaml:"xoff"` // 0: dynamic
+	Alpha      float64  // share of the free buffer that a port and priority may have; 0: 1/8
+	Reserve    Bytes    // of each port and lossless priority; 0: 4KiB
+	Headroom   Bytes    // of each port and lossless priority; 0: by rate, delay and reaction
+	Hysteresis Bytes    // from XOFF to XON; 0: 3KiB
+	Reaction   sim.Time // until a PFC frame is obeyed; 0: 2408ns
 	Lossless   []int    // priorities; none: all
 	Quanta     int      // of an XOFF frame, 512 bits each; 0: 65535
 	Watchdog   sim.Time // how long a queue may be stopped; 0: for ever
@@ -139,8 +141,8 @@ func (s *Switch) config() sim.SwitchConfig {
 		Buffer: int(s.Buffer), Marking: s.ECN.marking(), QueueShift: s.QueueShift,
 		Weights: s.Weights, SharedSeed: s.SharedHash,
 		PFC: sim.PFC{
-			On: s.PFC.On, XOFF: int(s.PFC.XOFF), Shift: s.PFC.Shift,
-			Headroom: int(s.PFC.Headroom), Hysteresis: int(s.PFC.Hysteresis),
+			On: s.PFC.On, XOFF: int(s.PFC.XOFF), Alpha: s.PFC.Alpha, Reserve: int(s.PFC.Reserve),
+			Headroom: int(s.PFC.Headroom), Hysteresis: int(s.PFC.Hysteresis), Reaction: s.PFC.Reaction,
 			Quanta: s.PFC.Quanta, Watchdog: s.PFC.Watchdog,
 		},
 	}

@@ -78,6 +78,9 @@ func TestErrors(t *testing.T) {
 		{"impossible MTU", "mtu: 1024", "mtu: 1502", 7, 8, "fabric.mtu", "multiple of 4"},
 		{"impossible marking", "kmin: 20KB, kmax: 20KB", "kmin: 30KB, kmax: 20KB", 8, 27, "fabric.ecn.kmax", "kmin (30KB)"},
 		{"marking by a word", "{kmin: 20KB, kmax: 20KB}", "some", 8, 8, "fabric.ecn", "none, or"},
+		{"impossible alpha", "pfc: true", "pfc: {alpha: 65}", 9, 16, "fabric.pfc.alpha", "0 to 64"},
+		{"impossible pause", "pfc: true", "pfc: {quanta: 65536}", 9, 17, "fabric.pfc.quanta", "0 to 65535"},
+		{"impossible headroom", "pfc: true", "pfc: {headroom: 1GiB}", 9, 19, "fabric.pfc.headroom", "less than 1GiB"},
 		{"unknown switch", "pfc: true", "pfc: true\n  switches: {path9: {ecn: none}}", 10, 21, "fabric.switches.path9", `did you mean "path1"?`},
 		{"unknown link", "pfc: true", "pfc: true\n  links: {tor0-path9: {ecn: none}}", 10, 23, "fabric.links.tor0-path9", "the name of a link"},
 		{"impossible topology", "rates: [40Gbps, 10Gbps]", "senders: 0", 4 + 1, 12, "topology.senders", "1 to"},
@@ -199,12 +202,13 @@ func TestPresets(t *testing.T) {
 }
 
 func TestSwitchOverride(t *testing.T) {
-	s := mustParse(t, strings.Replace(small, "pfc: true", "buffer: 1MB\n  pfc: true\n  switches: {tor1: {ecn: none}, path1: {pfc: {xoff: 50KB}}}", 1))
+	s := mustParse(t, strings.Replace(small, "pfc: true", "buffer: 1MB\n  pfc: true\n  switches: {tor1: {ecn: none}, path1: {pfc: {xoff: 50KB, alpha: 0.0625, reserve: 2KB, headroom: 30KB, reaction: 1us}}}", 1))
 	c := s.config()
 	if tor := c.SwitchFor["tor1"]; tor.Marking.Kmax != 0 || tor.Buffer != 1_000_000 || !tor.PFC.On {
 		t.Errorf("an exception keeps what it does not name: got %+v", tor)
 	}
-	if path := c.SwitchFor["path1"]; path.PFC.XOFF != 50_000 || path.Marking.Kmax != 20_000 {
+	want := sim.PFC{On: true, XOFF: 50_000, Alpha: 1.0 / 16, Reserve: 2000, Headroom: 30_000, Reaction: sim.Microsecond}
+	if path := c.SwitchFor["path1"]; path.PFC != want || path.Marking.Kmax != 20_000 {
 		t.Errorf("got %+v", path)
 	}
 }
