@@ -87,12 +87,21 @@ func (n *Network) takeStock() (b stock) {
 			b.lost += f.lost
 		}
 		for priority := range uint8(priorities) {
-			for p := lane.queue(priority).head; p != nil; p = p.next {
-				b.queued++
-			}
+			b.queued += lane.queue(priority).length()
+		}
+		if lane.rare != nil && lane.rare.receiver != nil {
+			b.queued += lane.rare.receiver.queue.length()
 		}
 	}
 	return b
+}
+
+// length counts the packets of a queue.
+func (q *queue) length() (packets int) {
+	for p := q.head; p != nil; p = p.next {
+		packets++
+	}
+	return packets
 }
 
 // audit checks the accounts of a switch against its queues.

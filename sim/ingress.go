@@ -6,6 +6,7 @@ type ingress struct {
 	host     *host
 	twin     *egress           // the sending half of the same port
 	stopped  uint8             // priorities for which XOFF was sent
+	slow     bool              // a host's that has a receive buffer
 	buffered [priorities]int32 // bytes in the switch's buffer that came this way
 }
 
@@ -24,6 +25,10 @@ func (i *ingress) arrive(p *packet) {
 	}
 	if i.sw != nil {
 		i.sw.forward(i, p)
+		return
+	}
+	if i.slow {
+		i.twin.rare.receiver.arrive(p)
 		return
 	}
 	i.host.arrive(p)

@@ -18,7 +18,7 @@ type LinkResult struct {
 	Paused     Time   // PFC: how long the sender was stopped, summed over priorities
 	Expired    uint64 // PFC: pauses that ended by themselves, because no XON came
 	PausesLost uint64 // PFC: frames that a fault lost or damaged
-	Overrun    uint64 // PFC: packets that came this way and were dropped, because they exceeded the headroom; the next link's Dropped has them too
+	Overrun    uint64 // PFC: packets that came this way and exceeded the headroom; a switch counts them as Dropped, too
 	Headroom   int    // PFC: bytes of one priority in the headroom for this link, most
 	Queue      int    // bytes waiting now
 	PeakQueue  int    // bytes waiting in one priority, most

@@ -31,6 +31,8 @@ type rarely struct {
 	storms  []Storm
 	pauses  [priorities]pauseTimer
 	expired uint64 // pauses that no XON ended
+	// receiver is what waits in a host's NIC that is slow; nil: it is not.
+	receiver *receiveBuffer
 	// spoil, if set, decides which PFC frames are lost; tests of the fuzzer set it.
 	spoil func(kind pauseFrame) bool
 }
@@ -45,7 +47,7 @@ func (e *egress) extras() *rarely {
 
 // watch looks again at a pause that has just begun when it has lasted too long.
 func (e *egress) watch(priority uint8) {
-	sw := e.peer.twin.peer.sw // whose egress it is
+	sw := e.ingress().sw // whose egress it is
 	if sw == nil || sw.cfg.PFC.Watchdog == 0 {
 		return
 	}
