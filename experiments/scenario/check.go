@@ -26,6 +26,7 @@ func (c *checker) check() {
 	}
 	c.checkFabric()
 	c.checkFaults()
+	c.checkReceivers()
 	c.checkQueues()
 	if c.checkWorkload() {
 		c.checkSamples()

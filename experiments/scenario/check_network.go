@@ -71,12 +71,19 @@ func (c *checker) checkPFC(field string, p *PFC) {
 		c.wrong(field+".alpha", p.Alpha, fmt.Sprint("a number from 0 to ", sim.MaxAlpha))
 	}
 	c.within(field+".quanta", p.Quanta, 0, sim.LongestPause)
-	for _, size := range []struct {
-		name  string
-		bytes Bytes
-	}{{"xoff", p.XOFF}, {"reserve", p.Reserve}, {"headroom", p.Headroom}, {"hysteresis", p.Hysteresis}} {
-		if size.bytes > maxQueue {
-			c.wrong(field+"."+size.name, size.bytes, "less than 1GiB")
+	c.checkSizes(field, []size{{"xoff", p.XOFF}, {"reserve", p.Reserve}, {"headroom", p.Headroom}, {"hysteresis", p.Hysteresis}})
+}
+
+// size is a field that holds bytes of a buffer.
+type size struct {
+	name  string
+	bytes Bytes
+}
+
+func (c *checker) checkSizes(field string, sizes []size) {
+	for _, s := range sizes {
+		if s.bytes > maxQueue {
+			c.wrong(field+"."+s.name, s.bytes, "less than 1GiB")
 		}
 	}
 }

@@ -27,6 +27,8 @@
 //	  - {kind: pairs, pairs: [[0, 5]], transport: mp}
 //	faults:
 //	  - {at: 1ms, link: [tor0-path1, tor0-path2], loss: 0.005}
+//	receivers:                     # hosts that are slow to receive
+//	  - {host: 5, at: 2ms, until: 4ms, rate: 10Gbps}
 //	measure: {sample: 100us, flows: [0], queues: [tor0-path1]}
 //
 // Sizes are written as 9MB, 32KiB or 1000, rates as 40Gbps, times as 2us. The

@@ -83,6 +83,9 @@ func (s *Scenario) Start() (*Run, error) {
 	if err := s.impair(net); err != nil {
 		return nil, s.refused("faults", err)
 	}
+	if err := s.slowDown(net); err != nil {
+		return nil, s.refused("receivers", err)
+	}
 	r.Samples.prepare(r)
 	return r, nil
 }

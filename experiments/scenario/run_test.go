@@ -219,6 +219,28 @@ func TestFaultsChangeTheRun(t *testing.T) {
 	}
 }
 
+// TestSlowReceiversChangeTheRun stops host 5 for 1 ms, which its flow then takes longer.
+func TestSlowReceiversChangeTheRun(t *testing.T) {
+	run := func(set ...string) (finished sim.Time, pauses uint64) {
+		s := mustParse(t, small)
+		if err := s.Set(append(set, "faults=[]")...); err != nil {
+			t.Fatal(err)
+		}
+		r := mustRun(t, s)
+		for _, l := range r.Net.Links() {
+			if l.To == "h5" {
+				pauses += l.Pauses
+			}
+		}
+		return r.Flows[0].Result().Finished, pauses
+	}
+	fast, none := run()
+	slow, some := run("receivers=[{host: 5, at: 1us, until: 1001us, xoff: 2KB}]")
+	if none != 0 || some != 1 || slow < sim.Millisecond || slow > fast+sim.Millisecond+100*sim.Microsecond {
+		t.Errorf("the flow ended at %v with %d pauses, with a slow receiver at %v with %d", fast, none, slow, some)
+	}
+}
+
 func TestChanges(t *testing.T) {
 	f := Fault{At: 10, Flap: &Flap{Period: 100, Times: 3}}
 	if got, want := fmt.Sprint(f.changes()), fmt.Sprint([]change{{10, false}, {60, true}, {110, false}, {160, true}, {210, false}, {260, true}}); got != want {

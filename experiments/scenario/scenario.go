@@ -35,6 +35,7 @@ type Scenario struct {
 	Transports map[string]*Transport
 	Workload   []*Workload
 	Faults     []*Fault
+	Receivers  []*Receiver // that are slow
 	Measure    Measure
 	Verify     bool // carry real bytes and compare them at the end
 	Wire       bool // also encode and parse every packet
