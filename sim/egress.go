@@ -20,7 +20,7 @@ type egress struct {
 	towards   *fabricSwitch // whose ingress that is; nil: a host's
 	host      *host         // asked for packets when it is a host's; else nil
 	speed     *speed
-	shares    *shares // weighted scheduling; nil: strict
+	shares    *shares // weighted scheduling, at switches; nil: strict
 	busyUntil Time
 	usual     uint8 // the priority whose queue is the main one
 	armed     bool  // an event at busyUntil is pending
@@ -165,14 +165,14 @@ func (e *egress) next() *packet {
 		}
 		priority := bits.Len8(w) - 1
 		if e.shares != nil {
-			priority = e.shares.choose(w)
+			priority = e.shares.choose(e, w)
 		}
 		p := e.take(priority)
 		if p == nil {
 			continue // a queue pair had nothing after all
 		}
 		if e.shares != nil {
-			e.shares.charge(priority, p.size)
+			e.shares.charge(priority, p.size, e.waiting&(1<<priority) != 0)
 		}
 		return p
 	}

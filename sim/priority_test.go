@@ -54,24 +54,83 @@ func TestWeightedShares(t *testing.T) {
 	}
 }
 
-// TestSharesByTheByte checks deficit round robin packet by packet: the shares
-// hold for classes of short and of long packets.
-func TestSharesByTheByte(t *testing.T) {
-	s := shares{weights: [priorities]int32{3, 1}}
-	size := [2]int32{200, 4200}
-	var bytes [2]int64
-	for range 100_000 {
-		p := s.choose(0b11)
-		s.charge(p, size[p])
-		bytes[p] += int64(size[p])
-	}
-	if ratio := float64(bytes[0]) / float64(bytes[1]); math.Abs(ratio-3) > 0.02 {
-		t.Errorf("the shares are %.3f to 1, want 3", ratio)
-	}
-	for wanting := uint8(1); wanting != 0; wanting++ {
-		if p := s.choose(wanting); wanting&(1<<p) == 0 {
-			t.Fatalf("chose %d of %08b", p, wanting)
+// queuedPort is a port with packets of one size in the queue of each priority; 0: none.
+func queuedPort(weights []int, sizes ...int32) *egress {
+	e := &egress{usual: 7, shares: (&SwitchConfig{Weights: weights}).newShares()}
+	for priority, size := range sizes {
+		for range 3000 {
+			if size > 0 {
+				e.queue(uint8(priority)).push(&packet{size: size, priority: uint8(priority)})
+				e.waiting |= 1 << priority
+			}
 		}
+	}
+	return e
+}
+
+// turns are the priorities of the next packets, as letters from A on.
+func turns(e *egress, packets int) (order string) {
+	for range packets {
+		order += string(rune('A' + e.next().priority))
+	}
+	return order
+}
+
+// TestDeficitRoundRobin follows the deficits of packets of 1000 bytes with weight 2 (A) and
+// of 1500 with weight 1 (B). A earns 2048 a turn and sends two, B earns 1024:
+//
+//	round   A has, keeps   B has, keeps
+//	  1      2048     48    1024   1024  too little
+//	  2      2096     96    2048    548  one packet
+//	  3      2144    144    1572     72  one packet
+//	  4      2192    192    1096   1096  too little
+//	  5      2240    240    2120    620  one packet
+func TestDeficitRoundRobin(t *testing.T) {
+	e := queuedPort([]int{2, 1}, 1000, 1500)
+	if got, want := turns(e, 13), "AA"+"AAB"+"AAB"+"AA"+"AAB"; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+	// Stopped, it keeps its 240 bytes and earns nothing; then it has 2288 and keeps 288.
+	e.paused = 1 << 0
+	if got := turns(e, 2); got != "BB" {
+		t.Errorf("sent %s while A is stopped", got)
+	}
+	e.paused = 0
+	if got := turns(e, 2); got != "AA" || e.shares.deficit[0] != 288 {
+		t.Errorf("sent %s, and A keeps %d bytes; want AA and 288", got, e.shares.deficit[0])
+	}
+}
+
+// TestEmptyQueueForgetsItsDeficit lets A, as above, run out of packets after one: what is
+// left of its turn, 1048 bytes, is gone. When it is back it has 2048 and sends two packets,
+// where it would send three with what it had left.
+func TestEmptyQueueForgetsItsDeficit(t *testing.T) {
+	e := queuedPort([]int{2, 1}, 0, 1500)
+	e.queue(0).push(&packet{size: 1000})
+	e.waiting |= 1 << 0
+	if got := turns(e, 2); got != "AB" {
+		t.Errorf("sent %s, want AB", got)
+	}
+	for range 10 {
+		e.queue(0).push(&packet{size: 1000})
+	}
+	e.waiting |= 1 << 0
+	// B has 548 left and gets 1024.
+	if got := turns(e, 4); got != "AABA" {
+		t.Errorf("sent %s, want AABA", got)
+	}
+}
+
+// TestSharesByTheByte checks that the shares hold for short and for long packets.
+func TestSharesByTheByte(t *testing.T) {
+	e := queuedPort([]int{3, 1}, 200, 4200)
+	bytes := [2]int{}
+	for range 2500 {
+		p := e.next()
+		bytes[p.priority] += int(p.size)
+	}
+	if ratio := float64(bytes[0]) / float64(bytes[1]); math.Abs(ratio-3) > 0.05 {
+		t.Errorf("the shares are %.3f to 1, want 3", ratio)
 	}
 }
 
