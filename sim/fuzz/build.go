@@ -98,7 +98,7 @@ func (w *world) script() error {
 			continue
 		}
 		if f.storm != 0 {
-			if err := w.net.PauseStorm(f.from, f.storm-1, 3, f.until-f.from); err != nil {
+			if err := w.pause(&f); err != nil {
 				return err
 			}
 			continue
@@ -112,4 +112,13 @@ func (w *world) script() error {
 		}
 	}
 	return nil
+}
+
+// pause lets a host stop its switch, at once or when it has received more than it takes.
+func (w *world) pause(f *faultSpec) error {
+	host, duration := f.storm-1, f.until-f.from
+	if f.slow != nil {
+		return w.net.SlowReceiver(f.from, host, *f.slow, duration)
+	}
+	return w.net.PauseStorm(f.from, host, 3, duration)
 }

@@ -81,7 +81,7 @@ func (w *world) audit(err error) {
 	}
 }
 
-// checkLossless checks that switches with PFC drop nothing. A fault that changes
+// checkLossless checks that switches with PFC drop nothing, nor slow receivers. A fault that changes
 // the delay or rate of a link, or loses PFC frames, is beyond what headroom was
 // reckoned for.
 func (w *world) checkLossless() {
@@ -96,6 +96,9 @@ func (w *world) checkLossless() {
 	for _, l := range w.net.Links() {
 		if l.Dropped > 0 {
 			w.fail("lossless switch %s dropped %d packets for %s", l.From, l.Dropped, l.To)
+		}
+		if l.Overrun > 0 {
+			w.fail("%d packets from %s exceeded the headroom of %s", l.Overrun, l.From, l.To)
 		}
 	}
 }

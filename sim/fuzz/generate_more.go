@@ -31,7 +31,11 @@ func (g *generator) elaborate(s *scenario) {
 		s.chats = append(s.chats, g.chat(transport.StandardMTU(s.config.MTU)))
 	}
 	for i := range s.faults {
-		s.faults[i].impairment.Pauses = s.faults[i].storm == 0 && g.chance(0.15)
+		f := &s.faults[i]
+		f.impairment.Pauses = f.storm == 0 && g.chance(0.15)
+		if f.storm != 0 && g.chance(0.5) {
+			f.slow = &sim.Receiver{Rate: oneOf(g, 0, g.rate/20, g.rate/2), XOFF: oneOf(g, 2<<10, 16<<10)}
+		}
 	}
 }
 

@@ -93,7 +93,8 @@ type faultSpec struct {
 	link        string
 	direction   sim.Direction
 	impairment  sim.Impairment
-	storm       int // 1 + the host that stops its switch instead; 0: none
+	storm       int           // 1 + the host that stops its switch instead; 0: none
+	slow        *sim.Receiver // how that host receives, if it does not stop its switch by itself
 }
 
 // heals is when the last fault has ended.
@@ -169,6 +170,10 @@ func (s *scenario) describe() string {
 	s.describeChannels(&b)
 	s.mock.describe(&b)
 	for _, f := range s.faults {
+		if f.slow != nil {
+			fmt.Fprintf(&b, "fault from %v to %v: host %d receives slowly: %+v\n", f.from, f.until, f.storm-1, *f.slow)
+			continue
+		}
 		if f.storm != 0 {
 			fmt.Fprintf(&b, "fault from %v to %v: host %d stops its switch\n", f.from, f.until, f.storm-1)
 			continue
