@@ -13,13 +13,9 @@ type Express struct {
 
 // spare leaves the express class out of what PFC covers.
 func (c *PFC) spare(e Express) {
-	if !c.On || e.Priority == 0 {
-		return
+	if e.Priority != 0 {
+		c.express = 1 << e.Priority
 	}
-	if c.Lossless == 0 {
-		c.Lossless = 1<<priorities - 1
-	}
-	c.Lossless &^= 1 << e.Priority
 }
 
 // sendExpress sends what a queue pair has for the express class.

@@ -86,8 +86,8 @@ func TestExpressIsNotPaused(t *testing.T) {
 	for lossless, want := range map[uint8]uint8{0: 0x7f, 0x88: 0x08, 0x08: 0x08} {
 		c := PFC{On: true, Lossless: lossless}
 		c.spare(Express{Priority: 7})
-		if c.Lossless != want {
-			t.Errorf("of %08b PFC covers %08b, want %08b", lossless, c.Lossless, want)
+		if got := c.covered(); got != want {
+			t.Errorf("of %08b PFC covers %08b, want %08b", lossless, got, want)
 		}
 	}
 }

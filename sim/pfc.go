@@ -31,6 +31,8 @@ type PFC struct {
 	// Watchdog is how long a queue may be stopped before that is reported (see
 	// Storms) and its packets are dropped until XON; 0: for ever.
 	Watchdog Time
+
+	express uint8 // the priority, as a bit, that is never stopped
 }
 
 const (
@@ -80,7 +82,7 @@ func (c *PFC) covered() uint8 {
 	case !c.On:
 		return 0
 	case c.Lossless == 0:
-		return 1<<priorities - 1
+		return (1<<priorities - 1) &^ c.express
 	}
-	return c.Lossless
+	return c.Lossless &^ c.express
 }
