@@ -24,6 +24,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
+	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
 )
 
 // All lists the figures in the order of their papers.
@@ -49,6 +50,7 @@ func All() []*figure.Figure {
 		datapartition0912.Figure(),
 		rocelivelock.Figure(),
 		rocedeadlock.Figure(),
+		rocestorm.Figure(),
 	}
 }
 
