@@ -95,12 +95,16 @@ func (s *fabricSwitch) admitLossless(in *ingress, p *packet) bool {
 	if in.stopped&(1<<p.priority) != 0 {
 		mine -= in.twin.guard.over[p.priority]
 	}
-	more := s.beyondReserve(mine+p.size) - s.beyondReserve(mine)
-	if mine+p.size <= s.threshold() && s.shared+more <= s.pool {
-		s.shared += more
+	shared := s.shared + s.beyondReserve(mine+p.size) - s.beyondReserve(mine)
+	if shared <= s.pool && mine+p.size <= s.thresholdAt(shared) {
+		s.shared = shared
 		return true
 	}
 	s.stop(in, p.priority)
+	if shared <= s.pool && mine+p.size <= s.thresholdAt(s.shared) {
+		s.shared = shared // it takes what there was, and by that exceeds what is left
+		return true
+	}
 	return in.twin.guard.admit(p.priority, p.size, in.twin.headroom)
 }
 
@@ -142,10 +146,8 @@ func (s *fabricSwitch) left(in *ingress, out *egress, p *packet) {
 // beyondReserve is how many bytes of a port and lossless priority the shared part holds.
 func (b *buffer) beyondReserve(bytes int32) int32 { return max(0, bytes-b.reserve) }
 
-// threshold is how many bytes one port and priority may have without headroom.
-func (b *buffer) threshold() int32 { return b.thresholdAt(b.shared) }
-
-// thresholdAt is the threshold when so many bytes of the shared part are taken.
+// thresholdAt is how many bytes one port and priority may have, without headroom, when so
+// many of the shared part are taken.
 func (b *buffer) thresholdAt(shared int32) int32 {
 	if b.xoff > 0 {
 		return b.xoff
@@ -158,13 +160,6 @@ func (b *buffer) thresholdAt(shared int32) int32 {
 // send again.
 func (b *buffer) mayResume(bytes, shared int32) bool {
 	return bytes <= b.reserve && b.xoff == 0 || bytes == 0 || bytes <= b.thresholdAt(shared)-b.hysteresis
-}
-
-// stopIfFull stops who has more than it may.
-func (s *fabricSwitch) stopIfFull(in *ingress, priority uint8) {
-	if in.buffered[priority] > s.threshold() {
-		s.stop(in, priority)
-	}
 }
 
 // stop sends XOFF to whoever fills the buffer, once.

@@ -50,9 +50,6 @@ func (s *fabricSwitch) forward(in *ingress, p *packet) {
 	if !out.marking.Departing {
 		out.mark(q, p, &s.dice)
 	}
-	if s.lossless&(1<<p.priority) != 0 {
-		s.stopIfFull(in, p.priority)
-	}
 	out.enqueue(p)
 }
 
