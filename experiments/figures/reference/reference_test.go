@@ -1,9 +1,12 @@
-package scenario
+// Package reference compares the simulator with what other simulators gave for the same networks and traffic.
+package reference
 
 import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/braid-rdma/braid/experiments/scenario"
 )
 
 // reference runs DCQCN as HPCC's ns-3 code has it, with the marking and the class for
@@ -11,13 +14,23 @@ import (
 // It demands that nothing was paused, as in the runs that it is compared with.
 func reference(t *testing.T, topology, workload string) []float64 {
 	t.Helper()
-	r := mustRun(t, mustParse(t, `name: reference
+	s, err := scenario.Parse("reference.yaml", []byte(`name: reference
 duration: 50ms
 topology: `+topology+`
 fabric: {mtu: 1024, pfc: true, ecn: dcqcn-hpcc, express: {priority: 7, acks: true}}
 transports: {dcqcn: {kind: rc, rate: dcqcn-hpcc, window: 16384}}
 workload: [`+workload+`]
 `))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Go(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	var times []float64
 	for _, f := range r.Flows {
 		result := f.Result()
