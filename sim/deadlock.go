@@ -61,7 +61,11 @@ func (w wait) staysStopped(stuck map[wait]bool) bool {
 			shared += sw.beyondReserve(bytes - over)
 		}
 	}
-	mine, over := w.lane.peer.stuck(w.priority, stuck)
+	in := w.lane.peer
+	mine, over := in.stuck(w.priority, stuck)
+	if mine > 0 && mine == in.buffered[w.priority] {
+		return true // whether to send XON is looked at when one of them leaves, and none will
+	}
 	return over > 0 || !sw.mayResume(mine, shared)
 }
 

@@ -92,6 +92,35 @@ func TestExpressIsNotPaused(t *testing.T) {
 	}
 }
 
+// TestExpressFindsRoom checks that the class has what is left of a buffer that others have filled, and that the books
+// take that for right.
+func TestExpressFindsRoom(t *testing.T) {
+	cfg := Config{Seed: 1, Express: Express{Priority: 7}}
+	cfg.Switch = SwitchConfig{Buffer: 256 << 10, PFC: PFC{On: true, Lossless: 1 << 3}}
+	n := newNetwork(t, star(2, gbps), cfg)
+	var s *fabricSwitch
+	for _, s = range n.switches {
+		if s != nil {
+			break
+		}
+	}
+	fill := func(p packet) (packets int) {
+		for s.admit(s.ins[0], s.ports[1].queue(p.priority), &p) {
+			packets++
+		}
+		return packets
+	}
+	if lossy, notices := fill(packet{priority: 1, size: 1000}), fill(packet{priority: 7, size: 100, express: true}); lossy == 0 || notices == 0 {
+		t.Errorf("%d packets and %d notices found room", lossy, notices)
+	}
+	if s.shared <= s.pool || s.used > s.total {
+		t.Errorf("%d bytes of %d are shared, %d of %d used", s.shared, s.pool, s.used, s.total)
+	}
+	if err := s.auditParts(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestExpressRefused(t *testing.T) {
 	g, err := star(2, gbps).Build()
 	if err != nil {
