@@ -121,7 +121,7 @@ step_test() {
     go test -vet=off -shuffle=on -timeout 10m -run "$(falsified_tests)" $both
   fi
   # shellcheck disable=SC2086 # a list of packages
-  BRAID_SEEDS=500 go test -vet=off -shuffle=on -timeout 10m $packages
+  BRAID_SEEDS=100 go test -vet=off -shuffle=on -timeout 10m $packages
   # Channels once more, with what finds wrong uses of memory; without the tests that mostly wait.
   BRAID_DEBUG_MEMORY=1 go test -vet=off -shuffle=on -timeout 5m -skip 'Kill|Move|Fault|TCP|Carriers|Commanded|Cut|QPCache' . ./netconn
 }

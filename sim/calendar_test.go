@@ -40,6 +40,7 @@ func (a wholeAgenda) take(at Time) event { return *a.agenda.take(at + 1) }
 // with a sorted list: dense and sparse events, equal times, usual delays, events
 // beyond the year, and densities that change, so that the width of a day does.
 func TestEventsComeInOrder(t *testing.T) {
+	onlyWithoutDetector(t)
 	tests := []struct {
 		name   string
 		spread Time // how far ahead events lie
@@ -124,13 +125,14 @@ func wave(i int) float64 {
 // TestCalendarAdaptsItsWidth keeps ten thousand events pending at two densities
 // and looks at how many share a day.
 func TestCalendarAdaptsItsWidth(t *testing.T) {
+	onlyWithoutDetector(t)
 	for _, spread := range []Time{Microsecond, 100 * Microsecond, 10 * Millisecond} {
 		r := rand.New(rand.NewPCG(1, 2))
 		c := newCalendar()
 		for i := range 10_000 {
 			c.push(event{at: Time(r.Int64N(int64(spread))), key: uint64(i)})
 		}
-		for i := range 2_000_000 {
+		for i := range 1_000_000 {
 			at := c.peek(never)
 			c.pop()
 			c.push(event{at: at + 1 + Time(r.Int64N(int64(spread))), key: uint64(i)})

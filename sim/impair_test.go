@@ -34,6 +34,7 @@ func near(got uint64, trials int, p float64) bool {
 
 // TestImpairmentsDoWhatTheySay checks the rate of each kind.
 func TestImpairmentsDoWhatTheySay(t *testing.T) {
+	onlyWithoutDetector(t)
 	const packets = 40_000
 	t.Run("loss", func(t *testing.T) {
 		for _, p := range []float64{0.001, 0.05, 0.5, 1} {

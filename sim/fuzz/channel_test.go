@@ -44,6 +44,7 @@ func runDrawn(t *testing.T, seed uint64, mock float64, plant sabotage) (*world, 
 // TestWorldsAreForgotten: a collection of garbage leaves nothing of worlds that have ended. What survives one, such
 // as what a sync.Pool is part of, survives as long as others follow fast, and a long campaign runs out of memory.
 func TestWorldsAreForgotten(t *testing.T) {
+	onlyWithoutDetector(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	live := func() uint64 {
 		runtime.GC()

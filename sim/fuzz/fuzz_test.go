@@ -27,7 +27,7 @@ func TestSeeds(t *testing.T) {
 	count := *seedsFlag
 	if count == 0 {
 		count = 200
-		if testing.Short() {
+		if testing.Short() || raceEnabled {
 			count = 50
 		}
 	}
