@@ -146,13 +146,17 @@ func (c *Conn) awaitFirst(ctx context.Context, first <-chan error) error {
 }
 
 // The refusals of a listener: it does not have the connection; it has no place for it
-// now, and may be asked again.
+// now, and may be asked again; it has had a request of this generation or is at one, and
+// is to be asked with the next.
 const (
 	unknownWord = "bundle: unknown"
 	busyWord    = "bundle: busy"
+	notNowWord  = "bundle: not now"
 )
 
-// tend keeps a lane of the dialing side connected. The first attempt is reported.
+// tend keeps a lane of the dialing side connected. The first attempt is reported, unless the
+// listener has had its generation: a request that was repeated can arrive after its own refusal,
+// take the place that there is now, and be in the way of the one that asks again.
 func (c *Conn) tend(l *lane, first chan<- error) {
 	pause := repairPause
 	for generation := uint32(0); c.ctx.Err() == nil; generation++ {
@@ -166,7 +170,7 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 				c.up(l, generation)
 			}
 		}
-		if first != nil {
+		if first != nil && !refusedWith(err, notNowWord) {
 			first <- err
 			first = nil
 		}

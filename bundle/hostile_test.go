@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/netip"
@@ -131,6 +132,66 @@ func TestNotAccepted(t *testing.T) {
 	}
 	must(t, l.Close())
 	b.leavesNothing()
+}
+
+// TestRepeatedRequest: a request that arrives once more after its refusal is granted, though
+// nobody waits for that; who asks again comes in all the same.
+func TestRepeatedRequest(t *testing.T) {
+	a, b, n := loopPair(t)
+	l, err := Listen(b.manager, 0, b.config(1))
+	must(t, err)
+	repeated := newSide(t, n.Open())
+	dialer, listener := a.dev.Query().Local, b.dev.Query().Local
+	asked, granted := make(chan uint64, 1), make(chan struct{})
+	n.SetFilter(func(from, to netip.Addr, p *transport.Packet) bool {
+		h, ok := helloIn(p)
+		if from != dialer || to != listener || !ok {
+			return true
+		}
+		select {
+		case asked <- h.id:
+		default:
+		}
+		select {
+		case <-granted:
+			return true
+		default:
+			return false
+		}
+	})
+	go func() {
+		defer close(granted)
+		cq, err := repeated.dev.CreateCQ(16)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		h := hello{count: 1, id: <-asked}
+		conn, err := repeated.manager.Dial(testContext(t), l.Addr().String(), cm.Options{
+			PD: repeated.pd, QP: verbs.QPOptions{SendCQ: cq, SendDepth: 4, RecvDepth: 4}, PrivateData: h.encode(),
+		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	}()
+	dialTo(t, a, b, l, a.config(1))
+	must(t, a.conn.Close())
+	b.conn.Close()
+	must(t, l.Close())
+	b.leavesNothing()
+}
+
+// helloIn finds the private data of a request in a packet.
+func helloIn(p *transport.Packet) (hello, bool) {
+	for _, s := range p.Spans {
+		if i := bytes.Index(s.Bytes(), []byte(helloMagic)); i >= 0 {
+			h, err := parseHello(s.Bytes()[i:], machine.MaxLanes)
+			return h, err == nil
+		}
+	}
+	return hello{}, false
 }
 
 // TestHostileMessage: a message that no machine sends ends the connection, and no other.

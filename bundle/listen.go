@@ -266,7 +266,7 @@ func (c *Conn) acceptLane(r *cm.Request, h *hello) *cm.Conn {
 	c.mu.Lock()
 	if c.err != nil || h.generation < l.generation || l.accepting {
 		c.mu.Unlock()
-		_ = r.Reject([]byte("bundle: not now"))
+		_ = r.Reject([]byte(notNowWord))
 		return nil
 	}
 	l.generation, l.accepting = h.generation+1, true
