@@ -82,14 +82,14 @@ func (w *world) audit(err error) {
 }
 
 // checkLossless checks that switches with PFC drop nothing, nor slow receivers. A fault that changes
-// the delay or rate of a link, or loses PFC frames, is beyond what headroom was
-// reckoned for.
+// the delay or rate of a link, copies packets, so that more arrive than its rate lets
+// through, or loses PFC frames, is beyond what headroom was reckoned for.
 func (w *world) checkLossless() {
 	if !w.sc.config.Switch.PFC.On {
 		return
 	}
 	for _, f := range w.sc.faults {
-		if i := &f.impairment; i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 || i.Pauses {
+		if i := &f.impairment; i.Delay > 0 || i.Jitter > 0 || i.Rate > 0 || i.Duplicate > 0 || i.Pauses {
 			return
 		}
 	}
