@@ -37,6 +37,24 @@ type Case struct {
 	Bin   sim.Time
 	Seeds int  // runs; 0: one
 	Full  bool // not part of quick runs
+	// UntilDone ends the run when all flows have ended. That some have not after Warm and For is an error.
+	UntilDone bool
+	// Probes, if not nil, are what else is read while the run happens.
+	Probes func(*scenario.Run) []Probe
+
+	// What else is different in a quick run.
+	QuickWarm   sim.Time                 // 0: as always
+	QuickSeeds  int                      // 0: one
+	QuickChange func(*scenario.Scenario) // after Change; nil: none
+}
+
+// Probe is a number that is read again and again while a run happens.
+type Probe struct {
+	Name string
+	Of   func() float64
+	// From is when it is read first, Every the time from then on between two readings; 0: it is read once.
+	From, Every sim.Time
+	Last        bool // only the last reading is kept
 }
 
 // Measure is a number of each run.

@@ -12,8 +12,9 @@ const gbps = 1e9
 
 // Reading is what one run was like.
 type Reading struct {
-	Case string
-	Seed uint64
+	Case     string
+	Seed     uint64
+	Scenario *scenario.Scenario
 	// From and To are the time that was measured.
 	From, To sim.Time
 	// Goodputs are those of the flows in that time, in Gb/s: payload that arrived in order of messages and is acknowledged.
@@ -22,6 +23,12 @@ type Reading struct {
 	Flows []sim.FlowResult
 	// Links is what each direction of each link carried from From to To; queues are as at To.
 	Links []sim.LinkResult
+	// Counts is what the queue pairs of all flows counted from From to To.
+	Counts Counts
+	// Degrees is the packets that arrived from From to To by their out-of-order degree, if the scenario counts them.
+	Degrees Degrees
+	// Series is what the probes read, by their names.
+	Series map[string]*Series
 	// Bins is the goodput of all flows over time, in Gb/s, from the beginning on, if the case asks for it.
 	Bins []Bin
 	// Deadlock is the circle of a PFC deadlock at To, nil if there is none.

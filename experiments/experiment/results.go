@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/braid-rdma/braid/experiments/figure"
@@ -39,6 +40,22 @@ func (r Results) Mean(name, measure string) float64 {
 		return table.NoNumber()
 	}
 	return sum(all) / float64(len(all))
+}
+
+// First is the first reading of a case; nil if it was not run.
+func (r Results) First(name string) *Reading {
+	if some := r.Of(name); len(some) > 0 {
+		return some[0]
+	}
+	return nil
+}
+
+// Degrees is the out-of-order degrees of all runs of a case.
+func (r Results) Degrees(name string) (all Degrees) {
+	for _, reading := range r.Of(name) {
+		all = all.Plus(reading.Degrees)
+	}
+	return all
 }
 
 // Least and Most are the ends of a measure over the runs of a case.
@@ -99,6 +116,24 @@ func (r Results) bins() figure.Data {
 		for _, b := range reading.Bins {
 			d.Labels = append(d.Labels, reading.Case)
 			d.Rows = append(d.Rows, []float64{float64(reading.Seed), milliseconds(b.End), b.Goodput, float64(b.Pauses)})
+		}
+	}
+	return d
+}
+
+// series is a line for each reading of each probe, in the first run of each case.
+func (r Results) series() figure.Data {
+	d := figure.Data{Name: "series", Columns: []string{"ms", "value"}, Labels: []string{}}
+	for i, reading := range r.Readings {
+		if i > 0 && r.Readings[i-1].Case == reading.Case {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(reading.Series)) {
+			s := reading.Series[name]
+			for i, at := range s.Times {
+				d.Labels = append(d.Labels, reading.Case+": "+name)
+				d.Rows = append(d.Rows, []float64{milliseconds(at), s.Values[i]})
+			}
 		}
 	}
 	return d

@@ -67,7 +67,7 @@ func (e *Experiment) jobs(o figure.Options) (jobs []job) {
 		}
 		runs := max(1, c.Seeds)
 		if o.Quick {
-			runs = 1
+			runs = max(1, c.QuickSeeds)
 		}
 		for n := range runs {
 			jobs = append(jobs, job{c, o.Seed + uint64(n), o.Quick})
@@ -98,19 +98,16 @@ func (e *Experiment) present(out *figure.Outcome, results Results) {
 		out.Notes = e.Notes(results)
 	}
 	out.Data = append(out.Data, results.runs())
-	if bins := results.bins(); len(bins.Rows) > 0 {
-		out.Data = append(out.Data, bins)
+	for _, d := range []figure.Data{results.bins(), results.series()} {
+		if len(d.Rows) > 0 {
+			out.Data = append(out.Data, d)
+		}
 	}
 }
 
 // run lets one run happen.
 func (j job) run(ctx context.Context, base *scenario.Scenario) (*Reading, *sim.Network, error) {
-	s, err := base.Change(func(s *scenario.Scenario) {
-		s.Seed = j.seed
-		if j.of.Change != nil {
-			j.of.Change(s)
-		}
-	})
+	s, err := base.Change(j.change)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,74 +120,25 @@ func (j job) run(ctx context.Context, base *scenario.Scenario) (*Reading, *sim.N
 			return nil, nil, err
 		}
 	}
-	length := j.of.For
+	warm, length := j.of.Warm, j.of.For
 	if j.quick {
-		length = cmp.Or(j.of.Quick, length)
+		warm, length = cmp.Or(j.of.QuickWarm, warm), cmp.Or(j.of.Quick, length)
 	}
-	r := &Reading{Case: j.of.Name, Seed: j.seed, From: j.of.Warm, To: j.of.Warm + length}
-	w := &watch{ctx: ctx, run: run, bin: j.of.Bin, reading: r}
+	r := &Reading{Case: j.of.Name, Seed: j.seed, Scenario: s, From: warm, To: warm + length, Series: map[string]*Series{}}
+	w := &watch{ctx: ctx, run: run, bin: j.of.Bin, untilDone: j.of.UntilDone, reading: r}
+	if j.of.Probes != nil {
+		w.add(j.of.Probes(run))
+	}
 	return r, run.Net, w.measure()
 }
 
-// watch lets a run happen and reads it.
-type watch struct {
-	ctx     context.Context
-	run     *scenario.Run
-	reading *Reading
-	at      sim.Time
-	bin     sim.Time
-	acked   []int64 // at the beginning of the bin
-	pauses  uint64
-}
-
-// slice is how much virtual time passes between two looks at the context.
-const slice = sim.Millisecond
-
-func (w *watch) measure() error {
-	r, run := w.reading, w.run
-	w.acked = make([]int64, len(run.Flows))
-	if err := w.until(r.From); err != nil {
-		return err
+// change makes the scenario that of the job.
+func (j job) change(s *scenario.Scenario) {
+	s.Seed = j.seed
+	if j.of.Change != nil {
+		j.of.Change(s)
 	}
-	before, links := acked(run), run.Net.Links()
-	if err := w.until(r.To); err != nil {
-		return err
+	if j.quick && j.of.QuickChange != nil {
+		j.of.QuickChange(s)
 	}
-	r.Goodputs = rates(before, acked(run), r.To-r.From)
-	r.Links = since(run.Net.Links(), links)
-	for _, f := range run.Flows {
-		r.Flows = append(r.Flows, f.Result())
-	}
-	r.Deadlock, r.Storms = run.Net.Deadlock(), run.Net.Storms()
-	return nil
-}
-
-// until lets the simulation happen up to an instant.
-func (w *watch) until(end sim.Time) error {
-	for w.at < end {
-		if err := context.Cause(w.ctx); err != nil {
-			return err
-		}
-		next := min(end, w.at+slice)
-		if w.bin > 0 {
-			next = min(next, w.at-w.at%w.bin+w.bin)
-		}
-		w.run.Net.Run(next)
-		w.at = next
-		if w.bin > 0 && next%w.bin == 0 {
-			w.takeBin()
-		}
-	}
-	return nil
-}
-
-func (w *watch) takeBin() {
-	now := acked(w.run)
-	flows := rates(w.acked, now, w.bin)
-	pauses := uint64(0)
-	for _, l := range w.run.Net.Links() {
-		pauses += l.Pauses
-	}
-	w.reading.Bins = append(w.reading.Bins, Bin{End: w.at, Goodput: sum(flows), Flows: flows, Pauses: pauses - w.pauses})
-	w.acked, w.pauses = now, pauses
 }
