@@ -1,6 +1,7 @@
 package mprdma12a
 
 import (
+	"math"
 	"testing"
 
 	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
@@ -13,27 +14,22 @@ func TestFigure(t *testing.T) {
 	testbedtest.Want(t, o, "goodput of DCQCN", 70, 120)
 	testbedtest.Want(t, o, "gain over DCQCN", 10, 90)
 	testbedtest.Want(t, o, "least goodput of a connection", 18, 30)
-}
 
-// The picture shows a run as the paper's: one that uses three paths.
-func TestTypicalRun(t *testing.T) {
-	runs := []result{{used: 4}, {used: 3, goodputs: []float64{1}}, {used: 3}}
-	if got := typical(runs); got.used != 3 || len(got.goodputs) != 1 {
-		t.Errorf("chose %+v, want the first with three paths", got)
+	// The runs weigh as much as the paths that they use are likely.
+	chances := map[float64]float64{1: 4, 2: 180, 3: 600, 4: 240}
+	sums, runs := map[float64]float64{}, map[float64]float64{}
+	for i, row := range o.Data[0].Rows {
+		if o.Data[0].Labels[i] == dcqcn {
+			sums[row[2]] += row[1]
+			runs[row[2]]++
+		}
 	}
-	if got := typical(runs[:1]); got.used != 4 {
-		t.Errorf("without such a run chose %+v, want the first", got)
+	sum, weight := 0.0, 0.0
+	for paths, n := range runs {
+		sum += chances[paths] * sums[paths] / n
+		weight += chances[paths]
 	}
-}
-
-// The runs weigh as much as the paths that they use are likely.
-func TestExpectedWeighsByChance(t *testing.T) {
-	runs := []result{
-		{used: 3, goodputs: []float64{100}},
-		{used: 4, goodputs: []float64{140}},
-		{used: 4, goodputs: []float64{142}},
-	}
-	if got, want := expected(runs), (600*100+240*141)/840.0; got != want {
-		t.Errorf("expected goodput %v, want %v", got, want)
+	if got := o.Table[1].Measured; math.Abs(got-sum/weight) > 1e-9 || len(runs) < 2 {
+		t.Errorf("DCQCN has %v, want %v of runs by paths %v", got, sum/weight, runs)
 	}
 }

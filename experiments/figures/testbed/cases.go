@@ -2,8 +2,10 @@ package testbed
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/braid-rdma/braid/experiments/experiment"
+	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/sim"
 )
@@ -30,4 +32,53 @@ func TracePaths() (lines []experiment.Trace) {
 		lines = append(lines, experiment.Trace{Name: Path(p), Of: experiment.RateOf(Path(p))})
 	}
 	return lines
+}
+
+// The packet sizes and marking thresholds of the sensitivity plots; the first of each are those of the scenarios.
+var (
+	MTUs  = []int{1024, 2048, 4096}
+	Marks = []int{20, 30, 40, 60} // KB
+)
+
+// bdp is the initial window in bytes (§5).
+const bdp = 60_000
+
+// SetPackets changes the packet size, and the window to the same bytes.
+func SetPackets(s *scenario.Scenario, mtu int) {
+	s.Fabric.MTU = mtu
+	s.Transports["mp"].MP.InitialWindow = bdp / mtu
+}
+
+// SetMark changes the marking threshold of all queues, in KB.
+func SetMark(s *scenario.Scenario, mark int) {
+	s.Fabric.ECN = scenario.ECN{Kmin: scenario.Bytes(1000 * mark), Kmax: scenario.Bytes(1000 * mark), Pmax: 1}
+}
+
+// EachSetting goes through all packet sizes and thresholds but those of the scenarios.
+func EachSetting(do func(mtu, mark int)) {
+	for _, mtu := range MTUs {
+		for _, mark := range Marks {
+			if mtu != MTUs[0] || mark != Marks[0] {
+				do(mtu, mark)
+			}
+		}
+	}
+}
+
+// SweepSettings is a line for each packet size over the thresholds. Nothing is drawn where a line would have one point.
+func SweepSettings(s experiment.Sweep, value func(mtu, mark int) func(experiment.Results) float64) func(experiment.Results) experiment.Chart {
+	s.X = plot.Axis{Label: "marking threshold", Unit: "KB", Min: 10, Max: 60}
+	for _, mtu := range MTUs {
+		line := experiment.SweepLine{Name: fmt.Sprintf("MTU %d B", mtu)}
+		for _, mark := range Marks {
+			line.Add(float64(mark), value(mtu, mark))
+		}
+		s.Lines = append(s.Lines, line)
+	}
+	return func(r experiment.Results) experiment.Chart {
+		if math.IsNaN(value(MTUs[0], Marks[1])(r)) {
+			return nil
+		}
+		return s.Draw(r)
+	}
 }
