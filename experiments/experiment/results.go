@@ -35,12 +35,11 @@ func (r Results) Of(name string) (some []*Reading) {
 
 // Mean is the mean of a measure over the runs of a case; table.NoNumber if it was not run.
 func (r Results) Mean(name, measure string) float64 {
-	all := r.values(name, measure)
-	if len(all) == 0 {
-		return table.NoNumber()
-	}
-	return sum(all) / float64(len(all))
+	return Average(r.values(name, measure))
 }
+
+// Average is the mean of numbers; table.NoNumber of none.
+func Average(values []float64) float64 { return sum(values) / float64(len(values)) }
 
 // First is the first reading of a case; nil if it was not run.
 func (r Results) First(name string) *Reading {
@@ -89,6 +88,16 @@ func (r Results) values(name, measure string) (all []float64) {
 // Mean is a row's value: the mean of a measure over the runs of a case.
 func Mean(name, measure string) func(Results) float64 {
 	return func(r Results) float64 { return r.Mean(name, measure) }
+}
+
+// Least is a row's value: the least of a measure over the runs of a case.
+func Least(name, measure string) func(Results) float64 {
+	return func(r Results) float64 { return r.Least(name, measure) }
+}
+
+// Most is a row's value: the greatest of a measure over the runs of a case.
+func Most(name, measure string) func(Results) float64 {
+	return func(r Results) float64 { return r.Most(name, measure) }
 }
 
 // Ratio is a row's value: the mean of a measure in one case divided by that in another.

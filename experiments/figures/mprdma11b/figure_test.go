@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/braid-rdma/braid/experiments/figures/testbed"
+	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 	"github.com/braid-rdma/braid/sim"
 )
@@ -33,16 +33,12 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func TestRestorationFindsTheFirstFullBin(t *testing.T) {
-	samples := []testbed.Sample{
-		{At: 1 * sim.Millisecond, Paths: []float64{10}}, // before it was cut
-		{At: 3 * sim.Millisecond, Paths: []float64{5}},
-		{At: 4 * sim.Millisecond, Paths: []float64{9.5}},
-	}
-	if got := restoration(samples, 0, 2*sim.Millisecond); math.Abs(got-0.002) > 1e-12 {
+func TestReachedIsTheFirstFullBin(t *testing.T) {
+	s := &experiment.Series{Times: []sim.Time{1 * sim.Millisecond, 3 * sim.Millisecond, 4 * sim.Millisecond}, Values: []float64{10, 5, 9.5}}
+	if got := reached(s, 9, 2*sim.Millisecond, sim.Second); math.Abs(got-0.002) > 1e-12 {
 		t.Errorf("restored after %v s, want 2 ms", got)
 	}
-	if got := restoration(samples[:2], 0, 2*sim.Millisecond); !math.IsNaN(got) {
+	if got := reached(s, 9, 2*sim.Millisecond, 3*sim.Millisecond); !math.IsInf(got, 1) {
 		t.Errorf("never restored, yet after %v s", got)
 	}
 }

@@ -1,12 +1,11 @@
 package mprdma11b
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/braid-rdma/braid/experiments/figures/testbed"
+	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -30,13 +29,14 @@ var quickScript = script{
 	end:      75 * sim.Millisecond,
 }
 
-// faults is the script as a scenario has it.
-func (s script) faults() string {
-	var lines []string
+// apply makes the faults of a scenario those of the script.
+func (s script) apply(to *scenario.Scenario) {
+	to.Faults = nil
 	for p := range s.cut {
-		lines = append(lines, fmt.Sprintf("{at: %dps, until: %dps, link: tor0-path%d, down: true}", s.cut[p], s.restored[p], p+1))
+		to.Faults = append(to.Faults, &scenario.Fault{
+			At: s.cut[p], Until: s.restored[p], Link: scenario.Names{fmt.Sprint("tor0-path", p+1)}, Impairment: sim.Impairment{Down: true},
+		})
 	}
-	return "faults=[" + strings.Join(lines, ", ") + "]"
 }
 
 // A phase is a stretch of time with the same paths alive.
@@ -46,10 +46,9 @@ type phase struct {
 }
 
 // phases cuts the script at its events.
-func (s script) phases() []phase {
+func (s script) phases() (all []phase) {
 	events := slices.Concat([]sim.Time{0}, s.cut, s.restored, []sim.Time{s.end})
 	slices.Sort(events)
-	var all []phase
 	for i := range events[1:] {
 		all = append(all, phase{events[i], events[i+1], s.alive(events[i])})
 	}
@@ -58,30 +57,11 @@ func (s script) phases() []phase {
 
 // alive counts the paths that work from an instant on.
 func (s script) alive(at sim.Time) int {
-	alive := paths
+	alive := testbed.Paths
 	for p := range s.cut {
 		if s.cut[p] <= at && at < s.restored[p] {
 			alive--
 		}
 	}
 	return alive
-}
-
-const (
-	paths    = 4
-	pathRate = 10.0 // Gb/s
-	// bin is what rates are averaged over: the paper's figure shows seconds, and
-	// here a millisecond stands for one of them.
-	bin = sim.Millisecond
-)
-
-// watch runs the script.
-func watch(ctx context.Context, s script, seed uint64, account *testbed.Account) ([]testbed.Sample, error) {
-	rig, err := testbed.Start(scenarioFile, fmt.Sprint("seed=", seed), fmt.Sprintf("duration=%dps", s.end), s.faults())
-	if err != nil {
-		return nil, err
-	}
-	samples, err := rig.Series(ctx, s.end, bin)
-	account.Book(rig)
-	return samples, err
 }

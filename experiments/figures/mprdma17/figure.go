@@ -78,7 +78,9 @@ func Figure() *figure.Figure {
 	return e.Figure()
 }
 
-func name(transport string, degree int) string { return fmt.Sprintf("%s, %d senders", transport, degree) }
+func name(transport string, degree int) string {
+	return fmt.Sprintf("%s, %d senders", transport, degree)
+}
 
 // setting is the case of MP-RDMA with packets and a threshold.
 func setting(mtu, mark int) string {
@@ -165,6 +167,8 @@ func plots() []experiment.Plot {
 		{Name: "threshold", Title: "Sensitivity: MTU and marking threshold", Draw: testbed.SweepSettings(experiment.Sweep{
 			Title: "MP-RDMA with five senders: MTU and marking threshold", Y: plot.Axis{Label: "goodput", Unit: "Gb/s", Min: 30, Max: 40},
 			References: []plot.Reference{{Name: "published", Kind: plot.AtY, Y: publishedMP}},
-		}, func(mtu, mark int) func(experiment.Results) float64 { return experiment.Mean(setting(mtu, mark), goodput) })},
+		}, func(mtu, mark int) func(experiment.Results) float64 {
+			return experiment.Mean(setting(mtu, mark), goodput)
+		})},
 	}
 }
