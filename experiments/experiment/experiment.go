@@ -44,6 +44,7 @@ type Case struct {
 
 	// What else is different in a quick run.
 	QuickWarm   sim.Time                 // 0: as always
+	QuickBin    sim.Time                 // 0: as always
 	QuickSeeds  int                      // 0: one
 	QuickChange func(*scenario.Scenario) // after Change; nil: none
 }

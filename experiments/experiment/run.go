@@ -120,12 +120,12 @@ func (j job) run(ctx context.Context, base *scenario.Scenario) (*Reading, *sim.N
 			return nil, nil, err
 		}
 	}
-	warm, length := j.of.Warm, j.of.For
+	warm, length, bin := j.of.Warm, j.of.For, j.of.Bin
 	if j.quick {
-		warm, length = cmp.Or(j.of.QuickWarm, warm), cmp.Or(j.of.Quick, length)
+		warm, length, bin = cmp.Or(j.of.QuickWarm, warm), cmp.Or(j.of.Quick, length), cmp.Or(j.of.QuickBin, bin)
 	}
 	r := &Reading{Case: j.of.Name, Seed: j.seed, Scenario: s, From: warm, To: warm + length, Series: map[string]*Series{}}
-	w := &watch{ctx: ctx, run: run, bin: j.of.Bin, untilDone: j.of.UntilDone, reading: r}
+	w := &watch{ctx: ctx, run: run, bin: bin, untilDone: j.of.UntilDone, reading: r}
 	if j.of.Probes != nil {
 		w.add(j.of.Probes(run))
 	}

@@ -80,8 +80,8 @@ func TestUntilDone(t *testing.T) {
 // A quick run has its own warm-up, seeds and changes.
 func TestQuickDiffers(t *testing.T) {
 	c := experiment.Case{
-		Warm: sim.Millisecond, For: 2 * sim.Millisecond, Seeds: 3,
-		QuickWarm: 100 * sim.Microsecond, Quick: 300 * sim.Microsecond, QuickSeeds: 2,
+		Warm: sim.Millisecond, For: 2 * sim.Millisecond, Seeds: 3, Bin: sim.Millisecond,
+		QuickBin: 100 * sim.Microsecond, QuickWarm: 100 * sim.Microsecond, Quick: 300 * sim.Microsecond, QuickSeeds: 2,
 		QuickChange: func(s *scenario.Scenario) { s.Fabric.MTU = 512 },
 	}
 	for _, want := range []struct {
@@ -89,11 +89,12 @@ func TestQuickDiffers(t *testing.T) {
 		runs     int
 		from, to sim.Time
 		mtu      int
-	}{{true, 2, 100 * sim.Microsecond, 400 * sim.Microsecond, 512}, {false, 3, sim.Millisecond, 3 * sim.Millisecond, 1024}} {
+		bins     int
+	}{{true, 2, 100 * sim.Microsecond, 400 * sim.Microsecond, 512, 4}, {false, 3, sim.Millisecond, 3 * sim.Millisecond, 1024, 3}} {
 		all := read(t, c, figure.Options{Quick: want.quick})
 		r := all[0]
-		if len(all) != want.runs || r.From != want.from || r.To != want.to || r.Scenario.Fabric.MTU != want.mtu {
-			t.Errorf("quick %v: %d runs from %v to %v, MTU %d; want %+v", want.quick, len(all), r.From, r.To, r.Scenario.Fabric.MTU, want)
+		if len(all) != want.runs || r.From != want.from || r.To != want.to || r.Scenario.Fabric.MTU != want.mtu || len(r.Bins) != want.bins {
+			t.Errorf("quick %v: %d runs from %v to %v, MTU %d, %d bins; want %+v", want.quick, len(all), r.From, r.To, r.Scenario.Fabric.MTU, len(r.Bins), want)
 		}
 	}
 }
