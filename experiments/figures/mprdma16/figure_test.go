@@ -6,6 +6,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/sim/workload"
 )
 
 // The connections share the link evenly, and all of it.
@@ -43,8 +44,8 @@ func TestSharesFillTheLink(t *testing.T) {
 
 // Plateaus end where a connection comes or leaves.
 func TestPlateaus(t *testing.T) {
-	h := &history{step: 10, finished: []sim.Time{25, 40}}
-	got := h.plateaus()
+	flows := []sim.FlowResult{{Finished: 25}, {Finished: 40, Flow: workload.Flow{Start: 10}}}
+	got := plateaus(flows)
 	want := []plateau{{0, 10, []int{0}}, {10, 25, []int{0, 1}}, {25, 40, []int{1}}}
 	if len(got) != len(want) {
 		t.Fatalf("%d plateaus, want %d", len(got), len(want))
