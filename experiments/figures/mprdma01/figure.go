@@ -1,12 +1,10 @@
-// Package mprdma01 reproduces figure 1 of MP-RDMA: how far out of order packets
-// arrive when nothing controls it.
+// Package mprdma01 reproduces figure 1 of MP-RDMA: how far out of order packets arrive when nothing controls it.
 package mprdma01
 
 import (
-	"context"
 	_ "embed"
-	"fmt"
 
+	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/figures/outoforder"
 	"github.com/braid-rdma/braid/experiments/plot"
@@ -15,66 +13,63 @@ import (
 )
 
 //go:embed scenario.yaml
-var scenarioYAML []byte
+var scenarioFile []byte
 
 //go:embed README.md
 var readme string
 
+const (
+	tailQuantity = "99.9th percentile of the out-of-order degree, "
+	// publishedBitmap is what §1 says that the degraded link needs, in KB.
+	publishedBitmap = 1.2
+	bitsPerSlot     = 2 // §3.3.1
+)
+
+// thresholds are those of the degraded path, in bytes.
+var thresholds = []int{20_000, 80_000, 160_000, outoforder.MisconfiguredThreshold, 320_000}
+
 // Figure is figure 1 of MP-RDMA.
 func Figure() *figure.Figure {
-	return &figure.Figure{
+	const ms = sim.Millisecond
+	e := &experiment.Experiment{
 		Name: "mp-rdma-1", Title: "Out-of-order degree without control",
 		Paper: "MP-RDMA (NSDI '18)", Section: "§1 and §5.2.1, figure 1",
-		README: readme, Run: run,
+		README: readme, Scenario: scenarioFile, Measures: outoforder.Measures(), Rows: rows(),
 	}
-}
-
-// scale is how much is simulated.
-type scale struct {
-	length outoforder.Length
-	// sweep is longer: without control a connection adds about a packet per
-	// millisecond to the queue of the degraded path, so a long one takes its time.
-	sweep      outoforder.Length
-	seeds      int
-	thresholds []int // of the degraded path, in bytes
-}
-
-func scaleOf(o figure.Options) scale {
-	if o.Quick {
-		length := outoforder.Length{Warm: 4 * sim.Millisecond, Measured: 4 * sim.Millisecond}
-		return scale{length, length, 1, []int{20_000, 240_000}}
+	bars := experiment.GroupedSeries{Name: "measured", Published: []float64{plot.Missing(), outoforder.PublishedMisconfigured, outoforder.PublishedDegraded}}
+	degree := experiment.Grouped{
+		Title: "Out-of-order degree without control (99.9th percentile)",
+		Y:     plot.Axis{Label: "out-of-order degree", Unit: "packets", Log: true, Min: 1, Max: 10_000},
 	}
-	return scale{
-		length:     outoforder.Length{Warm: 20 * sim.Millisecond, Measured: 40 * sim.Millisecond},
-		sweep:      outoforder.Length{Warm: 200 * sim.Millisecond, Measured: 40 * sim.Millisecond},
-		seeds:      3,
-		thresholds: []int{20_000, 80_000, 160_000, 240_000, 320_000},
-	}
-}
-
-func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
-	s := scaleOf(o)
-	var conditions, thresholds []outoforder.Case
 	for _, c := range outoforder.Conditions() {
-		conditions = append(conditions, withoutControl(c, 0))
+		of := withoutControl(c, 0)
+		e.Cases = append(e.Cases, of.Run(3, 20*ms, 40*ms, 4*ms))
+		bars.Cases, degree.Groups = append(bars.Cases, of.Name()), append(degree.Groups, string(c))
 	}
-	for _, threshold := range s.thresholds {
-		thresholds = append(thresholds, withoutControl(outoforder.Degraded, threshold))
+	degree.Series = []experiment.GroupedSeries{bars}
+	measured := experiment.SweepLine{Name: "measured"}
+	expected := experiment.SweepLine{Name: "a full queue at 1 Gb/s, fair shares", Style: plot.Style{Stroke: plot.Dashed, Marker: plot.NoMarker}}
+	for _, threshold := range thresholds {
+		of := withoutControl(outoforder.Degraded, threshold)
+		// Without control a connection adds about a packet per millisecond to the queue of the degraded path, so a long one
+		// takes its time.
+		c := of.Run(1, 200*ms, 40*ms, 4*ms)
+		c.Full = threshold != thresholds[0] && threshold != outoforder.MisconfiguredThreshold
+		e.Cases = append(e.Cases, c)
+		measured.Add(float64(threshold)/1000, of.Tail)
+		expected.Add(float64(threshold)/1000, func(experiment.Results) float64 { return outoforder.FairDegree(threshold) })
 	}
-	out := &figure.Outcome{}
-	stated, err := outoforder.RunAll(ctx, o, scenarioYAML, conditions, s.seeds, s.length, out)
-	if err != nil {
-		return nil, err
+	e.Plots = []experiment.Plot{
+		{Name: "degree", Title: "99.9th percentile of the out-of-order degree", Draw: degree.Bars(outoforder.P999)},
+		{Name: "tail", Title: "Tail of the out-of-order degree", Draw: tails},
+		// Which marking threshold of the degraded path would give the published number.
+		{Name: "threshold", Title: "Marking threshold of the degraded path", Draw: experiment.Sweep{
+			Title: "Degraded link: degree against the marking threshold of path 4",
+			X:     plot.Axis{Label: "marking threshold of path 4", Unit: "KB"}, Y: plot.Axis{Label: "99.9th percentile of the degree", Unit: "packets"},
+			Lines: []experiment.SweepLine{measured, expected}, References: []plot.Reference{{Name: "published", Kind: plot.AtY, Y: outoforder.PublishedDegraded}},
+		}.Draw},
 	}
-	swept, err := outoforder.RunAll(ctx, o, scenarioYAML, thresholds, 1, s.sweep, out)
-	if err != nil {
-		return nil, err
-	}
-	out.Table = rows(stated, swept, s.thresholds)
-	out.Plots = []figure.Plot{bars(stated), tails(stated), sensitivity(swept, s.thresholds)}
-	out.Data = []figure.Data{conditionData(stated), thresholdData(swept, s.thresholds)}
-	out.Note("Degrees are those of all packets that a receiver accepted, pooled over connections and seeds.")
-	return out, nil
+	return e.Figure()
 }
 
 // withoutControl is a case in which everything is tracked and nothing pruned.
@@ -82,117 +77,38 @@ func withoutControl(c outoforder.Condition, threshold int) outoforder.Case {
 	return outoforder.Case{Condition: c, Slots: outoforder.Untracked, Delta: outoforder.Untracked, Threshold: threshold}
 }
 
-const (
-	name         = "MP-RDMA 1"
-	tailQuantity = "99.9th percentile of the out-of-order degree, "
-	// tolerance is that of tail statistics, chosen before the first measurement.
-	tolerance = 0.25
-	// publishedBitmap is what §1 says that the degraded link needs.
-	publishedBitmap = 1.2
-	bitsPerSlot     = 2 // §3.3.1
-)
-
-func rows(stated, swept []*outoforder.Measurement, thresholds []int) table.Table {
-	within := table.Relative(tolerance)
-	degraded := float64(stated[outoforder.Degraded].Tail())
-	t := table.Table{
-		{
-			Figure: name, Quantity: tailQuantity + "normal", Unit: "packets",
-			Published: table.NoNumber(), Measured: float64(stated[outoforder.Normal].Tail()),
-		},
-		{
-			Figure: name, Quantity: tailQuantity + "ECN mis-config", Unit: "packets",
-			Published: outoforder.PublishedMisconfigured, Measured: float64(stated[outoforder.Misconfigured].Tail()), Tolerance: within,
-		},
-		{
-			Figure: name, Quantity: tailQuantity + "link degradation", Unit: "packets",
-			Published: outoforder.PublishedDegraded, Measured: degraded, Tolerance: within,
-			Note: "path 4 marks from 20 KB on, as §5.2.1 reads",
-		},
-		{
-			Figure: name, Quantity: "bitmap for the link degradation", Unit: "KB",
-			Published: publishedBitmap, Measured: degraded * bitsPerSlot / 8 / 1000, Tolerance: within,
-			Note: "two bits a slot",
-		},
+func rows() []experiment.Row {
+	within := table.Relative(0.25) // that of tail statistics, chosen before the first measurement
+	of := func(c outoforder.Condition) func(experiment.Results) float64 { return withoutControl(c, 0).Tail }
+	bitmap := func(r experiment.Results) float64 { return of(outoforder.Degraded)(r) * bitsPerSlot / 8 / 1000 }
+	still := withoutControl(outoforder.Degraded, outoforder.MisconfiguredThreshold)
+	return []experiment.Row{
+		{Quantity: tailQuantity + "normal", Unit: "packets", Published: table.NoNumber(), Value: of(outoforder.Normal)},
+		{Quantity: tailQuantity + "ECN mis-config", Unit: "packets", Published: outoforder.PublishedMisconfigured, Tolerance: within, Value: of(outoforder.Misconfigured)},
+		{Quantity: tailQuantity + "link degradation", Unit: "packets", Published: outoforder.PublishedDegraded, Tolerance: within, Value: of(outoforder.Degraded), Note: "path 4 marks from 20 KB on, as §5.2.1 reads"},
+		{Quantity: "bitmap for the link degradation", Unit: "KB", Published: publishedBitmap, Tolerance: within, Value: bitmap, Note: "two bits a slot"},
+		{Quantity: tailQuantity + "link degradation, path 4 still mis-configured", Unit: "packets", Published: outoforder.PublishedDegraded, Tolerance: within, Value: still.Tail, Note: "path 4 marks from 240 KB on; see README"},
 	}
-	for i, threshold := range thresholds {
-		if threshold == outoforder.MisconfiguredThreshold {
-			t = append(t, table.Row{
-				Figure: name, Quantity: tailQuantity + "link degradation, path 4 still mis-configured", Unit: "packets",
-				Published: outoforder.PublishedDegraded, Measured: float64(swept[i].Tail()), Tolerance: within,
-				Note: "path 4 marks from 240 KB on; see README",
-			})
-		}
-	}
-	return t
 }
 
-func bars(stated []*outoforder.Measurement) figure.Plot {
-	var groups []string
-	var values []float64
-	for i, m := range stated {
-		groups = append(groups, outoforder.Condition(i).String())
-		values = append(values, float64(m.Tail()))
-	}
-	published := []float64{plot.Missing(), outoforder.PublishedMisconfigured, outoforder.PublishedDegraded}
-	return figure.Plot{Name: "degree", Title: "99.9th percentile of the out-of-order degree", Chart: plot.Bars{
-		Title:  "Out-of-order degree without control (99.9th percentile)",
-		Y:      plot.Axis{Label: "out-of-order degree", Unit: "packets", Log: true, Min: 1, Max: 10_000},
-		Groups: groups, Series: []plot.BarSeries{{Name: "measured", Values: values, Published: published}},
-	}}
-}
-
-func tails(stated []*outoforder.Measurement) figure.Plot {
+// tails shows, for the degrees at which it changes, which share of the packets has a higher degree.
+func tails(r experiment.Results) experiment.Chart {
 	chart := plot.Line{
 		Title:      "Packets that arrive further out of order",
 		X:          plot.Axis{Label: "out-of-order degree", Unit: "packets", Log: true},
 		Y:          plot.Axis{Label: "share of packets above", Log: true, Min: 1e-5, Max: 1},
 		References: []plot.Reference{{Name: "99.9th percentile", Kind: plot.AtY, Y: 0.001}},
 	}
-	for i, m := range stated {
-		degrees, shares := m.Above()
-		series := plot.Series{Name: outoforder.Condition(i).String(), Style: plot.Style{Step: true, Marker: plot.NoMarker}}
-		for j := range degrees {
-			series.Points = append(series.Points, plot.Point{X: degrees[j], Y: shares[j]})
+	for _, c := range outoforder.Conditions() {
+		degrees := r.Degrees(withoutControl(c, 0).Name())
+		total := degrees.Packets()
+		series, left := plot.Series{Name: string(c), Style: plot.Style{Step: true, Marker: plot.NoMarker}}, total
+		for degree, n := range degrees {
+			if left -= n; n > 0 && left > 0 && degree > 0 {
+				series.Points = append(series.Points, plot.Point{X: float64(degree), Y: float64(left) / float64(total)})
+			}
 		}
 		chart.Series = append(chart.Series, series)
 	}
-	return figure.Plot{Name: "tail", Title: "Tail of the out-of-order degree", Chart: chart}
-}
-
-// sensitivity shows which marking threshold of the degraded path would give the
-// published number.
-func sensitivity(swept []*outoforder.Measurement, thresholds []int) figure.Plot {
-	measured := plot.Series{Name: "measured"}
-	expected := plot.Series{Name: "a full queue at 1 Gb/s, fair shares", Style: plot.Style{Stroke: plot.Dashed, Marker: plot.NoMarker}}
-	for i, threshold := range thresholds {
-		x := float64(threshold) / 1000
-		measured.Points = append(measured.Points, plot.Point{X: x, Y: float64(swept[i].Tail())})
-		expected.Points = append(expected.Points, plot.Point{X: x, Y: outoforder.FairDegree(threshold)})
-	}
-	return figure.Plot{Name: "threshold", Title: "Marking threshold of the degraded path", Chart: plot.Line{
-		Title:      "Degraded link: degree against the marking threshold of path 4",
-		X:          plot.Axis{Label: "marking threshold of path 4", Unit: "KB"},
-		Y:          plot.Axis{Label: "99.9th percentile of the degree", Unit: "packets"},
-		Series:     []plot.Series{measured, expected},
-		References: []plot.Reference{{Name: "published", Kind: plot.AtY, Y: outoforder.PublishedDegraded}},
-	}}
-}
-
-func conditionData(stated []*outoforder.Measurement) figure.Data {
-	d := figure.Data{Name: "conditions", Columns: []string{"p50", "p99", "p999", "goodput_gbps"}}
-	for i, m := range stated {
-		d.Labels = append(d.Labels, outoforder.Condition(i).String())
-		d.Rows = append(d.Rows, []float64{float64(m.Quantile(0.5)), float64(m.Quantile(0.99)), float64(m.Tail()), m.Goodput() / 1e9})
-	}
-	return d
-}
-
-func thresholdData(swept []*outoforder.Measurement, thresholds []int) figure.Data {
-	d := figure.Data{Name: "thresholds", Columns: []string{"threshold_bytes", "p999", "fair_degree"}}
-	for i, m := range swept {
-		d.Labels = append(d.Labels, fmt.Sprintf("%d KB", thresholds[i]/1000))
-		d.Rows = append(d.Rows, []float64{float64(thresholds[i]), float64(m.Tail()), outoforder.FairDegree(thresholds[i])})
-	}
-	return d
+	return chart
 }

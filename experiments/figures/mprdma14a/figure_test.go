@@ -3,18 +3,14 @@ package mprdma14a
 import (
 	"testing"
 
-	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 	"github.com/braid-rdma/braid/experiments/table"
 )
 
 // With Δ=32 the degree fits a bitmap of 64 slots in all three scenarios, and is
 // several times lower than without control where a path is slow.
 func TestFigureQuick(t *testing.T) {
-	out, err := Figure().Run(t.Context(), figure.Options{Quick: true, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("\n%s", out.Table.Text())
+	out := testbedtest.Quick(t, Figure())
 	misconfigured, degraded := out.Table[0].Measured, out.Table[1].Measured
 	if misconfigured < 3 || misconfigured > 9 {
 		t.Errorf("ECN mis-config: Δ=32 reduces the degree by %.1f, want about %d", misconfigured, publishedMisconfigured)
@@ -25,11 +21,6 @@ func TestFigureQuick(t *testing.T) {
 	for _, row := range out.Table[2:] {
 		if row.Verdict() != table.Within {
 			t.Errorf("%s is %v, want at most %d", row.Quantity, row.Measured, smallBitmap)
-		}
-	}
-	for _, p := range out.Plots {
-		if _, err := p.Chart.SVG(); err != nil {
-			t.Errorf("plot %s: %v", p.Name, err)
 		}
 	}
 }

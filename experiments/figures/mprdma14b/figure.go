@@ -1,35 +1,26 @@
-// Package mprdma14b reproduces figure 14b of MP-RDMA: what out-of-order aware path
-// selection is worth when the receiver tracks 64 packets.
+// Package mprdma14b reproduces figure 14b of MP-RDMA: what out-of-order aware path selection is worth when the receiver
+// tracks 64 packets.
 package mprdma14b
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 
+	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/figures/outoforder"
+	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
 )
 
 //go:embed scenario.yaml
-var scenarioYAML []byte
+var scenarioFile []byte
 
 //go:embed README.md
 var readme string
 
-// Figure is figure 14b of MP-RDMA.
-func Figure() *figure.Figure {
-	return &figure.Figure{
-		Name: "mp-rdma-14b", Title: "Throughput with a bitmap of 64 slots",
-		Paper: "MP-RDMA (NSDI '18)", Section: "§5.2.1, figure 14b",
-		README: readme, Run: run,
-	}
-}
-
-// The settings and numbers of §5.2.1. Throughput is relative to what the paths
-// can carry.
+// The settings and numbers of §5.2.1. Throughput is relative to what the paths can carry.
 const (
 	slots, delta = 64, 32
 
@@ -42,131 +33,103 @@ const (
 	tolerance = 0.1
 )
 
-// variant is what is wrong with path 4, with its published numbers.
+// variant is what is wrong with path 4, with its published numbers: with control, and without, where the paper does not say
+// how an overflow is repaired.
 type variant struct {
-	label                 string
+	label, group          string
 	condition             outoforder.Condition
-	threshold             int     // of path 4 in bytes; 0: what the condition says
-	controlled, unordered float64 // published
+	threshold             int // of path 4 in bytes; 0: what the condition says
+	controlled, unordered float64
 	note                  string
-}
-
-// published is the number of the paper, which does not say how an overflow is repaired.
-func (v variant) published(r repair) float64 {
-	if r == pruned {
-		return v.controlled
-	}
-	return v.unordered
 }
 
 func variants() []variant {
 	none := table.NoNumber()
 	return []variant{
-		{outoforder.Normal.String(), outoforder.Normal, 0, none, none, ""},
-		{outoforder.Misconfigured.String(), outoforder.Misconfigured, 0, publishedMisconfigured, publishedMisconfiguredUnordered, ""},
-		{outoforder.Degraded.String(), outoforder.Degraded, 0, publishedDegraded, publishedDegradedUnordered, "path 4 marks from 20 KB on, as §5.2.1 reads"},
+		{"normal", "normal", outoforder.Normal, 0, none, none, ""},
+		{"ECN mis-config", "ECN mis-config", outoforder.Misconfigured, 0, publishedMisconfigured, publishedMisconfiguredUnordered, ""},
+		{"link degradation", "link degradation", outoforder.Degraded, 0, publishedDegraded, publishedDegradedUnordered, "path 4 marks from 20 KB on, as §5.2.1 reads"},
 		{
-			"link degradation, path 4 still mis-configured", outoforder.Degraded, outoforder.MisconfiguredThreshold,
+			"link degradation, path 4 still mis-configured", "1 Gb/s, 240 KB", outoforder.Degraded, outoforder.MisconfiguredThreshold,
 			publishedDegraded, publishedDegradedUnordered, "path 4 marks from 240 KB on; see figure 1",
 		},
 	}
 }
 
-// scale is how much is simulated.
-type scale struct {
-	length     outoforder.Length
-	seeds      int
-	thresholds []int // of path 4 in bytes, for the degraded link
-}
+// thresholds are those of path 4 in bytes, for the degraded link; the last is among the variants.
+var thresholds = []int{10_000, 20_000, 30_000, 40_000, 60_000, 120_000, outoforder.MisconfiguredThreshold}
 
-func scaleOf(o figure.Options) scale {
-	if o.Quick {
-		return scale{
-			length: outoforder.Length{Warm: 2 * sim.Millisecond, Measured: 2 * sim.Millisecond},
-			seeds:  1, thresholds: []int{20_000, 60_000},
-		}
-	}
-	return scale{
-		length: outoforder.Length{Warm: 60 * sim.Millisecond, Measured: 20 * sim.Millisecond},
-		seeds:  3, thresholds: []int{10_000, 20_000, 30_000, 40_000, 60_000, 120_000, 240_000},
-	}
-}
-
-// repair is what happens when the order is so bad that the bitmap is full.
-type repair int
-
+// The repairs: what happens when the order is so bad that the bitmap is full.
 const (
-	pruned  repair = iota // Δ=32: paths that are too slow are left
-	nacked                // no control: what is refused is sent again (§3.5)
-	waiting               // no control: the sender waits for the slow path
-	repairs
+	pruned  = "Δ=32"                                  // paths that are too slow are left
+	nacked  = "no control"                            // what is refused is sent again (§3.5)
+	waiting = "no control, waiting for the slow path" // the sender waits
 )
 
-func (r repair) String() string {
-	return [...]string{"Δ=32", "no control", "no control, waiting for the slow path"}[r]
-}
+var repairs = []string{pruned, nacked, waiting}
 
-func (r repair) on(c outoforder.Condition, threshold int) outoforder.Case {
-	k := outoforder.Case{Condition: c, Slots: slots, Delta: slots, Threshold: threshold, Waits: r == waiting}
-	if r == pruned {
+func repaired(repair string, c outoforder.Condition, threshold int) outoforder.Case {
+	k := outoforder.Case{Condition: c, Slots: slots, Delta: slots, Threshold: threshold, Waits: repair == waiting}
+	if repair == pruned {
 		k.Delta = delta
 	}
 	return k
 }
 
-// results are a measurement for each kind of repair.
-type results [repairs]*outoforder.Measurement
-
-func run(ctx context.Context, o figure.Options) (*figure.Outcome, error) {
-	s := scaleOf(o)
-	var stated, sweep []outoforder.Case
+// Figure is figure 14b of MP-RDMA.
+func Figure() *figure.Figure {
+	const ms = sim.Millisecond
+	e := &experiment.Experiment{
+		Name: "mp-rdma-14b", Title: "Throughput with a bitmap of 64 slots",
+		Paper: "MP-RDMA (NSDI '18)", Section: "§5.2.1, figure 14b",
+		README: readme, Scenario: scenarioFile, Measures: outoforder.Measures(),
+		Notes: func(experiment.Results) []string {
+			return []string{"Throughput is the payload that the receivers accept, relative to the payload that the four paths can carry."}
+		},
+	}
+	throughput := experiment.Grouped{Title: "Throughput with L=64, relative to what the paths can carry", Y: plot.Axis{Label: "normalised throughput", Max: 1.1}}
+	// Why throughput is lost: what the receiver drops is sent again.
+	again := experiment.Grouped{Title: "Packets sent again because the bitmap overflowed", Y: plot.Axis{Label: "share of packets sent", Unit: "%"}}
+	// For which repair, and which queue of the slow path, the degraded link costs what the paper says.
+	sensitivity := experiment.Sweep{
+		Title: "Degraded link: throughput by the marking threshold of path 4",
+		X:     plot.Axis{Label: "marking threshold of path 4", Unit: "KB", Log: true, Max: 300}, Y: throughput.Y,
+		References: []plot.Reference{{Name: "published, no control", Kind: plot.AtY, Y: publishedDegradedUnordered}},
+	}
+	bars := make([]experiment.GroupedSeries, len(repairs))
 	for _, v := range variants() {
-		for r := range repairs {
-			stated = append(stated, r.on(v.condition, v.threshold))
-		}
-	}
-	for _, t := range s.thresholds {
-		for r := range repairs {
-			sweep = append(sweep, r.on(outoforder.Degraded, t))
-		}
-	}
-	out := &figure.Outcome{}
-	found, err := outoforder.RunAll(ctx, o, scenarioYAML, stated, s.seeds, s.length, out)
-	if err != nil {
-		return nil, err
-	}
-	swept, err := outoforder.RunAll(ctx, o, scenarioYAML, sweep, 1, s.length, out)
-	if err != nil {
-		return nil, err
-	}
-	fill(out, byRepair(found), byRepair(swept), s.thresholds)
-	return out, nil
-}
-
-// byRepair groups the measurements of the same network.
-func byRepair(all []*outoforder.Measurement) (grouped []results) {
-	for ; len(all) > 0; all = all[repairs:] {
-		grouped = append(grouped, results(all[:repairs]))
-	}
-	return grouped
-}
-
-func fill(out *figure.Outcome, stated, swept []results, thresholds []int) {
-	out.Table = rows(stated)
-	out.Plots = []figure.Plot{throughput(stated), repeats(stated), sensitivity(swept, thresholds)}
-	out.Data = []figure.Data{data(stated), thresholdData(swept, thresholds)}
-	out.Note("Throughput is the payload that the receivers accept, relative to the payload that the four paths can carry.")
-}
-
-func rows(stated []results) table.Table {
-	var t table.Table
-	for i, v := range variants() {
-		for r := range repairs {
-			t = append(t, table.Row{
-				Figure: "MP-RDMA 14b", Quantity: fmt.Sprintf("normalised throughput, %v, %s", r, v.label), Unit: "of optimal",
-				Published: v.published(r), Measured: stated[i][r].Throughput(), Tolerance: table.Relative(tolerance), Note: v.note,
+		throughput.Groups, again.Groups = append(throughput.Groups, v.group), append(again.Groups, v.group)
+		for i, repair := range repairs {
+			c := repaired(repair, v.condition, v.threshold).Run(3, 60*ms, 20*ms, 2*ms)
+			published := v.unordered
+			if repair == pruned {
+				published = v.controlled
+			}
+			e.Cases = append(e.Cases, c)
+			e.Rows = append(e.Rows, experiment.Row{
+				Quantity: fmt.Sprintf("normalised throughput, %s, %s", repair, v.label), Unit: "of optimal",
+				Published: published, Tolerance: table.Relative(tolerance), Value: experiment.Mean(c.Name, outoforder.Normalised), Note: v.note,
 			})
+			bars[i].Name, bars[i].Cases, bars[i].Published = repair, append(bars[i].Cases, c.Name), append(bars[i].Published, published)
 		}
 	}
-	return t
+	for i, repair := range repairs {
+		line := experiment.SweepLine{Name: repair}
+		for _, threshold := range thresholds {
+			c := repaired(repair, outoforder.Degraded, threshold).Run(1, 60*ms, 20*ms, 2*ms)
+			if c.Full = threshold != 20_000 && threshold != 60_000; threshold != outoforder.MisconfiguredThreshold {
+				e.Cases = append(e.Cases, c)
+			}
+			line.Add(float64(threshold)/1000, experiment.Mean(c.Name, outoforder.Normalised))
+		}
+		sensitivity.Lines = append(sensitivity.Lines, line)
+		throughput.Series = append(throughput.Series, bars[i])
+		again.Series = append(again.Series, experiment.GroupedSeries{Name: repair, Cases: bars[i].Cases})
+	}
+	e.Plots = []experiment.Plot{
+		{Name: "throughput", Title: "Throughput with L=64", Draw: throughput.Bars(outoforder.Normalised)},
+		{Name: "retransmissions", Title: "Packets sent again", Draw: again.Bars(outoforder.SentAgain)},
+		{Name: "threshold", Title: "Marking threshold of the degraded path", Draw: sensitivity.Draw},
+	}
+	return e.Figure()
 }

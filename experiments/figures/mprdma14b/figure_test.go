@@ -1,23 +1,20 @@
 package mprdma14b
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/figures/outoforder"
+	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 )
 
 // With control the throughput is near optimal in every scenario; without it, it
 // is lower wherever a path is slow, and lowest where the sender waits for a path
 // of 1 Gb/s.
 func TestFigureQuick(t *testing.T) {
-	out, err := Figure().Run(t.Context(), figure.Options{Quick: true, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("\n%s", out.Table.Text())
+	out := testbedtest.Quick(t, Figure())
 	for i, v := range variants() {
-		of := func(r repair) float64 { return out.Table[i*int(repairs)+int(r)].Measured }
+		of := func(repair string) float64 { return out.Table[i*len(repairs)+slices.Index(repairs, repair)].Measured }
 		if of(pruned) < 0.85 {
 			t.Errorf("%s: throughput %.3f with control, want near optimal", v.label, of(pruned))
 		}
@@ -28,12 +25,5 @@ func TestFigureQuick(t *testing.T) {
 			t.Errorf("%s: throughput %.3f although the sender waits for the slow path", v.label, of(waiting))
 		}
 	}
-	if got := out.Table[int(outoforder.Misconfigured)*int(repairs)+int(nacked)]; got.Measured < 0.55 || got.Measured > 0.9 {
-		t.Errorf("%s is %.3f, published %.3f", got.Quantity, got.Measured, got.Published)
-	}
-	for _, p := range out.Plots {
-		if _, err := p.Chart.SVG(); err != nil {
-			t.Errorf("plot %s: %v", p.Name, err)
-		}
-	}
+	testbedtest.Want(t, out, "normalised throughput, no control, ECN mis-config", 0.55, 0.9)
 }
