@@ -39,8 +39,8 @@ type Case struct {
 	Full  bool // not part of quick runs
 	// UntilDone ends the run when all flows have ended. That some have not after Warm and For is an error.
 	UntilDone bool
-	// Probes, if not nil, are what else is read while the run happens.
-	Probes func(*scenario.Run) []Probe
+	// Probes, if not nil, are what else is read while the run happens. The reading says from when to when is measured.
+	Probes func(*scenario.Run, *Reading) []Probe
 
 	// What else is different in a quick run.
 	QuickWarm   sim.Time                 // 0: as always

@@ -127,7 +127,7 @@ func (j job) run(ctx context.Context, base *scenario.Scenario) (*Reading, *sim.N
 	r := &Reading{Case: j.of.Name, Seed: j.seed, Scenario: s, From: warm, To: warm + length, Series: map[string]*Series{}}
 	w := &watch{ctx: ctx, run: run, bin: bin, untilDone: j.of.UntilDone, reading: r}
 	if j.of.Probes != nil {
-		w.add(j.of.Probes(run))
+		w.add(j.of.Probes(run, r))
 	}
 	return r, run.Net, w.measure()
 }

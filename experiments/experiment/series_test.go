@@ -30,16 +30,16 @@ func read(t *testing.T, c experiment.Case, o figure.Options) (readings []*experi
 // Probes are read at their instants, and rates are what was sent between two of them.
 func TestProbes(t *testing.T) {
 	const us = sim.Microsecond
-	r := read(t, experiment.Case{Warm: 150 * us, For: 100 * us, Bin: 70 * us, Probes: func(run *scenario.Run) []experiment.Probe {
+	r := read(t, experiment.Case{Warm: 150 * us, For: 100 * us, Bin: 70 * us, Probes: func(run *scenario.Run, r *experiment.Reading) []experiment.Probe {
 		now := func() float64 { return run.Net.Now().Seconds() * 1e6 }
 		return []experiment.Probe{
 			{Name: "sent", Of: experiment.Sent(run, "a", "w"), Every: 50 * us},
-			{Name: "once", Of: now, From: 33 * us},
+			{Name: "once", Of: now, From: r.From + 33*us},
 			{Name: "last", Of: now, From: 1 * us, Every: 10 * us, Last: true},
 			{Name: "no link", Of: experiment.Sent(run, "a", "b"), From: us},
 		}
 	}}, figure.Options{})[0]
-	for name, want := range map[string][]float64{"once": {33}, "last": {241}} {
+	for name, want := range map[string][]float64{"once": {183}, "last": {241}} {
 		if got := r.Series[name].Values; !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}

@@ -123,12 +123,12 @@ func joined(r *experiment.Reading) sim.Time { return sim.Time(second(r.Scenario)
 
 // probes read what is sent to each path, and once the queues of all paths, when one of them has the burst of the
 // connection that has just joined.
-func probes(run *scenario.Run) []experiment.Probe {
-	all := testbed.WatchPaths(bin)(run)
+func probes(run *scenario.Run, r *experiment.Reading) []experiment.Probe {
+	all := testbed.WatchPaths(bin)(run, r)
 	for p := 1; p <= testbed.Paths; p++ {
 		link, _ := run.Net.LinkNumber("tor0", fmt.Sprint("path", p))
 		all = append(all, experiment.Probe{
-			Name: "queue of " + testbed.Path(p), From: sim.Time(second(run.Scenario).Start) + burst,
+			Name: "queue of " + testbed.Path(p), From: joined(r) + burst,
 			Of: func() float64 { return float64(run.Net.Link(link).Queue) },
 		})
 	}

@@ -17,8 +17,8 @@ const Paths = 4
 func Path(number int) string { return fmt.Sprint("path ", number) }
 
 // WatchPaths makes the probes of a case: the bytes that tor0 has sent to each path, with all headers.
-func WatchPaths(every sim.Time) func(*scenario.Run) []experiment.Probe {
-	return func(run *scenario.Run) (probes []experiment.Probe) {
+func WatchPaths(every sim.Time) func(*scenario.Run, *experiment.Reading) []experiment.Probe {
+	return func(run *scenario.Run, _ *experiment.Reading) (probes []experiment.Probe) {
 		for p := 1; p <= Paths; p++ {
 			probes = append(probes, experiment.Probe{Name: Path(p), Every: every, Of: experiment.Sent(run, "tor0", fmt.Sprint("path", p))})
 		}
