@@ -1,33 +1,25 @@
 package mprdma18
 
 import (
+	"strings"
 	"testing"
 
-	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 )
 
 // Without delay most synchronise messages come too early, with α=1 none.
 func TestFigureQuick(t *testing.T) {
-	out, err := Figure().Run(t.Context(), figure.Options{Quick: true, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("\n%s", out.Table.Text())
-	for _, row := range out.Data[0].Rows {
-		alpha, message, synchronise, early := row[0], row[1], row[3], row[4]
+	out := testbedtest.Quick(t, Figure())
+	for i, row := range out.Data[0].Rows {
+		name, synchronise, early := out.Data[0].Labels[i], row[1], row[2]
 		if synchronise < 5 {
-			t.Errorf("α=%g, %g B: only %g synchronise messages", alpha, message, synchronise)
+			t.Errorf("%s: only %g synchronise messages", name, synchronise)
 		}
 		switch {
-		case alpha == 0 && early < synchronise/3:
-			t.Errorf("α=0, %g B: %g of %g came too early, want most", message, early, synchronise)
-		case alpha == paperAlpha && early > synchronise/100:
-			t.Errorf("α=1, %g B: %g of %g came too early, want none", message, early, synchronise)
-		}
-	}
-	for _, p := range out.Plots {
-		if _, err := p.Chart.SVG(); err != nil {
-			t.Errorf("plot %s: %v", p.Name, err)
+		case strings.HasPrefix(name, "α=0,") && early < synchronise/3:
+			t.Errorf("%s: %g of %g came too early, want most", name, early, synchronise)
+		case strings.HasPrefix(name, "α=1,") && early > synchronise/100:
+			t.Errorf("%s: %g of %g came too early, want none", name, early, synchronise)
 		}
 	}
 }
