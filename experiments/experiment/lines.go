@@ -18,13 +18,24 @@ type Sweep struct {
 type SweepLine struct {
 	Name  string
 	Style plot.Style
-	X     []float64
-	Y     []func(Results) float64
+
+	x      []float64
+	y      []func(Results) float64
+	spread []spread // by point, of those that are means
 }
+
+// spread is the least and the greatest of the runs of a point.
+type spread struct{ name, measure string }
 
 // Add appends a point.
 func (l *SweepLine) Add(x float64, y func(Results) float64) {
-	l.X, l.Y = append(l.X, x), append(l.Y, y)
+	l.x, l.y, l.spread = append(l.x, x), append(l.y, y), append(l.spread, spread{})
+}
+
+// AddMean appends the mean of a measure over the runs of a case, with the least and the greatest behind it.
+func (l *SweepLine) AddMean(x float64, name, measure string) {
+	l.Add(x, Mean(name, measure))
+	l.spread[len(l.spread)-1] = spread{name, measure}
 }
 
 // Draw draws the lines. Points without a number are left out, and lines without a point.
@@ -32,9 +43,12 @@ func (s Sweep) Draw(r Results) Chart {
 	l := plot.Line{Title: s.Title, X: s.X, Y: s.Y, References: s.References}
 	for _, line := range s.Lines {
 		series := plot.Series{Name: line.Name, Style: line.Style}
-		for i, x := range line.X {
-			if y := line.Y[i](r); !math.IsNaN(y) {
+		for i, x := range line.x {
+			if y := line.y[i](r); !math.IsNaN(y) {
 				series.Points = append(series.Points, plot.Point{X: x, Y: y})
+				if of := line.spread[i]; of.name != "" && len(r.Of(of.name)) > 1 {
+					series.Band = append(series.Band, plot.Interval{X: x, Low: r.Least(of.name, of.measure), High: r.Most(of.name, of.measure)})
+				}
 			}
 		}
 		if len(series.Points) > 0 {

@@ -125,12 +125,15 @@ func TestDegrees(t *testing.T) {
 // Lines leave out what was not run.
 func TestLines(t *testing.T) {
 	e := newTiny()
-	line := experiment.SweepLine{Name: "time"}
-	line.Add(1, experiment.Mean("clean", "ms"))
-	line.Add(2, experiment.Mean("long", "ms"))
+	line, none := experiment.SweepLine{Name: "time"}, experiment.SweepLine{}
+	line.AddMean(1, "clean", "ms")
+	line.AddMean(2, "long", "ms")
+	line.AddMean(3, "lossy", "goodput_gbps")
+	none.Add(1, experiment.Mean("long", "ms"))
+	e.Cases[1].QuickSeeds = 2
 	e.Plots = []experiment.Plot{
 		{Name: "sweep", Draw: experiment.Sweep{Lines: []experiment.SweepLine{line}}.Draw},
-		{Name: "none", Draw: experiment.Sweep{Lines: []experiment.SweepLine{{X: line.X[1:], Y: line.Y[1:]}}}.Draw},
+		{Name: "none", Draw: experiment.Sweep{Lines: []experiment.SweepLine{none}}.Draw},
 		{Name: "traces", Draw: experiment.Traces{Case: "clean", Together: 2, Lines: []experiment.Trace{{Of: experiment.FlowGoodput(0)}}}.Draw},
 		{Name: "no traces", Draw: experiment.Traces{Case: "long", Lines: []experiment.Trace{{Of: experiment.FlowGoodput(0)}}}.Draw},
 	}
@@ -138,8 +141,12 @@ func TestLines(t *testing.T) {
 	if len(plots) != 2 {
 		t.Fatalf("%d plots, want 2", len(plots))
 	}
-	if got := plots[0].Chart.(plot.Line).Series; len(got) != 1 || !slices.Equal(got[0].Points, []plot.Point{{X: 1, Y: 0.3}}) {
-		t.Errorf("sweep %+v, want one point of the case that was run", got)
+	swept := plots[0].Chart.(plot.Line).Series
+	if len(swept) != 1 || len(swept[0].Points) != 2 || swept[0].Points[0] != (plot.Point{X: 1, Y: 0.3}) || len(swept[0].Band) != 1 {
+		t.Fatalf("sweep %+v, want a point of each case that was run, and a band where there are two runs", swept)
+	}
+	if b, p := swept[0].Band[0], swept[0].Points[1]; b.X != 3 || b.Low >= p.Y || b.High <= p.Y {
+		t.Errorf("band %+v of the mean %v", b, p.Y)
 	}
 	got := plots[1].Chart.(plot.Line).Series[0].Points
 	if len(got) != 2 || got[1].X != 0.4 || got[1].Y < 8 {
