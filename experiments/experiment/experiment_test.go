@@ -235,6 +235,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A quick run finds what is wrong with the cases that it leaves out.
+func TestQuickChecksAllCases(t *testing.T) {
+	e := newTiny()
+	e.Cases[2].Change = func(s *scenario.Scenario) { s.Transports["default"].RC.Window = -1 }
+	if _, err := e.Figure().Run(t.Context(), figure.Options{Quick: true, Seed: 7}); err == nil || !strings.HasPrefix(err.Error(), "long, seed 7: ") {
+		t.Errorf("got %v, want what is wrong with the long case", err)
+	}
+}
+
 // A run that nobody wants any more ends within a millisecond of virtual time.
 func TestCancel(t *testing.T) {
 	enough := errors.New("enough")

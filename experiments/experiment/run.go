@@ -27,6 +27,9 @@ func (e *Experiment) Run(ctx context.Context, o figure.Options) (*figure.Outcome
 	if err != nil {
 		return nil, err
 	}
+	if err := e.checkScenarios(base, o); err != nil {
+		return nil, err
+	}
 	type outcome struct {
 		reading      *Reading
 		hops, events uint64
@@ -56,6 +59,17 @@ func (e *Experiment) Run(ctx context.Context, o figure.Options) (*figure.Outcome
 	e.present(out, results)
 	out.Wall = time.Since(began)
 	return out, nil
+}
+
+// checkScenarios finds what is wrong with cases that a quick run leaves out, or changes.
+func (e *Experiment) checkScenarios(base *scenario.Scenario, o figure.Options) error {
+	for i := range e.Cases {
+		j := job{&e.Cases[i], o.Seed, false}
+		if _, err := base.Change(j.change); err != nil {
+			return fmt.Errorf("%s, seed %d: %w", j.of.Name, j.seed, err)
+		}
+	}
+	return nil
 }
 
 // jobs are the runs of all cases.
