@@ -10,11 +10,11 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/testbed"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
-	"github.com/braid-rdma/braid/sim/topology"
 	"github.com/braid-rdma/braid/sim/workload"
 )
 
@@ -53,18 +53,18 @@ const (
 // senders are scattered few connections meet, and both settle sooner.
 func Figure() *figure.Figure {
 	const ms = sim.Millisecond
-	authors := dcqcn("dcqcn", sim.MarkingDCQCN(), false)
+	authors := testbed.ByDCQCN("dcqcn", sim.MarkingDCQCN(), false)
 	e := &experiment.Experiment{
 		Name: "mp-rdma-12b", Title: "Goodput of 160 connections between 320 servers",
 		Paper: "MP-RDMA (NSDI '18)", Section: "§5.1.2, figure 12b",
 		README: readme, Scenario: scenarioFile,
 		Cases: []experiment.Case{
-			{Name: caseMP, Warm: 3 * ms, For: 10 * ms, Bin: ms, QuickWarm: ms, Quick: 2 * ms, QuickChange: fortyServers},
-			{Name: caseAuthors, Warm: 15 * ms, For: 7 * ms, Bin: ms, Change: authors, QuickWarm: 5 * ms, Quick: 5 * ms, QuickChange: fortyServers},
-			{Name: caseHPCCPaper, Full: true, Warm: 15 * ms, For: 7 * ms, Change: dcqcn("dcqcn-hpcc-paper", sim.MarkingHPCC(), true)},
+			{Name: caseMP, Warm: 3 * ms, For: 10 * ms, Bin: ms, QuickWarm: ms, Quick: 2 * ms, QuickChange: testbed.FortyServers},
+			{Name: caseAuthors, Warm: 15 * ms, For: 7 * ms, Bin: ms, Change: authors, QuickWarm: 5 * ms, Quick: 5 * ms, QuickChange: testbed.FortyServers},
+			{Name: caseHPCCPaper, Full: true, Warm: 15 * ms, For: 7 * ms, Change: testbed.ByDCQCN("dcqcn-hpcc-paper", sim.MarkingHPCC(), true)},
 			{Name: caseScatteredDCQCN, Full: true, Warm: 8 * ms, For: 6 * ms, Change: scattered(authors, 0)},
 			{Name: caseScatteredMP, Full: true, Warm: 2 * ms, For: 2 * ms, Change: scattered(func(*scenario.Scenario) {}, 0)},
-			{Name: caseHPCCReference, Full: true, For: 50 * ms, UntilDone: true, Change: scattered(dcqcn("dcqcn-hpcc", sim.MarkingHPCC(), true), 5_000_000)},
+			{Name: caseHPCCReference, Full: true, For: 50 * ms, UntilDone: true, Change: scattered(testbed.ByDCQCN("dcqcn-hpcc", sim.MarkingHPCC(), true), 5_000_000)},
 		},
 		Measures: []experiment.Measure{
 			{Name: "mean_gbps", Of: func(r *experiment.Reading) float64 { return experiment.Average(goodputs(r)) }},
@@ -89,20 +89,6 @@ func Figure() *figure.Figure {
 	return e.Figure()
 }
 
-// dcqcn carries the connections by a variant of DCQCN: a rate control with the marking and the traffic class for notices
-// that it was published with. The paper used the authors' code and parameters; HPCC's are here because another simulator's
-// numbers are known for them.
-func dcqcn(rate string, m sim.Marking, acks bool) func(*scenario.Scenario) {
-	return func(s *scenario.Scenario) {
-		rc := s.Transports["dcqcn"].RC
-		rc.Rate, rc.Window = rate, 16384 // DCQCN limits the rate and nothing else: the window is as large as the transport allows
-		delete(s.Transports, "mp")       // all transports of a scenario have the same window
-		s.Workload[0].Transport = "dcqcn"
-		s.Fabric.ECN = scenario.ECN{Kmin: scenario.Bytes(m.Kmin), Kmax: scenario.Bytes(m.Kmax), Pmax: m.Pmax, Departing: m.Departing, Per: scenario.Rate(m.Per)}
-		s.Fabric.Express = scenario.Express{Priority: 7, Acks: acks}
-	}
-}
-
 // scattered draws the senders from all leaves; bytes is what each sends, 0: without end.
 func scattered(change func(*scenario.Scenario), bytes int64) func(*scenario.Scenario) {
 	return func(s *scenario.Scenario) {
@@ -110,10 +96,6 @@ func scattered(change func(*scenario.Scenario), bytes int64) func(*scenario.Scen
 		traffic := scenario.Configuration[workload.Permutation](s.Workload[0])
 		traffic.Senders, traffic.Bytes = workload.RandomHalf, bytes
 	}
-}
-
-func fortyServers(s *scenario.Scenario) {
-	scenario.Configuration[topology.LeafSpine](&s.Topology).Leaves = 4
 }
 
 // goodputs are those of the connections in Gb/s, from the lowest to the highest: those that end over their own lives.
