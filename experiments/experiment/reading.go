@@ -89,6 +89,7 @@ func since(now, before []sim.LinkResult) []sim.LinkResult {
 		n.Paused -= b.Paused
 		n.Expired -= b.Expired
 		n.PausesLost -= b.PausesLost
+		n.Overrun -= b.Overrun
 	}
 	return now
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
+	"github.com/braid-rdma/braid/experiments/figures/roceheadroom"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
 )
@@ -48,6 +49,7 @@ func All() []*figure.Figure {
 		datapartition0710.Figure(),
 		datapartition0811.Figure(),
 		datapartition0912.Figure(),
+		roceheadroom.Figure(),
 		rocelivelock.Figure(),
 		rocedeadlock.Figure(),
 		rocestorm.Figure(),
