@@ -25,6 +25,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/roceheadroom"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
+	"github.com/braid-rdma/braid/experiments/figures/roceslowreceiver"
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
 )
 
@@ -53,6 +54,7 @@ func All() []*figure.Figure {
 		rocelivelock.Figure(),
 		rocedeadlock.Figure(),
 		rocestorm.Figure(),
+		roceslowreceiver.Figure(),
 	}
 }
 
