@@ -22,6 +22,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma17"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
+	"github.com/braid-rdma/braid/experiments/figures/rocebuffers"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/roceheadroom"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
@@ -55,6 +56,7 @@ func All() []*figure.Figure {
 		rocedeadlock.Figure(),
 		rocestorm.Figure(),
 		roceslowreceiver.Figure(),
+		rocebuffers.Figure(),
 	}
 }
 
