@@ -25,6 +25,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/rocebuffers"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/roceheadroom"
+	"github.com/braid-rdma/braid/experiments/figures/rocelatency"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
 	"github.com/braid-rdma/braid/experiments/figures/roceslowreceiver"
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
@@ -57,6 +58,7 @@ func All() []*figure.Figure {
 		rocestorm.Figure(),
 		roceslowreceiver.Figure(),
 		rocebuffers.Figure(),
+		rocelatency.Figure(),
 	}
 }
 

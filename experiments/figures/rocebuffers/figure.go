@@ -79,7 +79,7 @@ func name(divisor, servers int) string {
 
 func newCase(divisor, servers int) experiment.Case {
 	return experiment.Case{
-		Name: name(divisor, servers), For: 30 * sim.Millisecond, Quick: 10 * sim.Millisecond, Seeds: 3,
+		Name: name(divisor, servers), For: 60 * sim.Millisecond, Quick: 20 * sim.Millisecond, Seeds: 3,
 		Change: func(s *scenario.Scenario) {
 			s.Fabric.PFC.Alpha = 1 / float64(divisor)
 			for receiver, w := range s.Workload[:2] {
