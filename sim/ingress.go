@@ -7,6 +7,7 @@ type ingress struct {
 	twin     *egress           // the sending half of the same port
 	stopped  uint8             // priorities for which XOFF was sent
 	slow     bool              // a host's that has a receive buffer
+	untagged bool              // a switch's whose peer has routed what comes, and taken its VLAN tag off
 	buffered [priorities]int32 // bytes in the switch's buffer that came this way
 }
 
@@ -19,6 +20,9 @@ func (i *ingress) arrive(p *packet) {
 		return
 	}
 	s.hops++
+	if i.untagged {
+		p.priority, p.express = 0, false
+	}
 	if p.astray || i.sw != nil && i.sw.unknown != nil {
 		i.arriveAstray(p)
 		return
@@ -53,3 +57,6 @@ func (i *ingress) reaction() Time {
 	}
 	return sw.cfg.PFC.Reaction
 }
+
+// routesTo says whether what comes from one end of a link to the other has lost its VLAN tag.
+func routesTo(from, to *ingress) bool { return from.sw != nil && from.sw.cfg.VLAN && to.sw != nil }

@@ -16,6 +16,10 @@ type SwitchConfig struct {
 	QueueShift uint
 	// Weights makes priorities share a link in proportion; nil: strict.
 	Weights []int
+	// VLAN keeps the priority of a packet in its VLAN tag, which the first switch takes off
+	// when it routes the packet: what comes from another switch has priority 0. Otherwise
+	// priorities are in the DSCP, which stays ("RDMA over commodity Ethernet at scale", §3).
+	VLAN bool
 	// SharedSeed makes all switches hash alike: ECMP polarises.
 	SharedSeed bool
 }

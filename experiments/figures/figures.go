@@ -24,6 +24,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
 	"github.com/braid-rdma/braid/experiments/figures/rocebuffers"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
+	"github.com/braid-rdma/braid/experiments/figures/rocedscp"
 	"github.com/braid-rdma/braid/experiments/figures/roceheadroom"
 	"github.com/braid-rdma/braid/experiments/figures/rocelatency"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
@@ -53,6 +54,7 @@ func All() []*figure.Figure {
 		datapartition0811.Figure(),
 		datapartition0912.Figure(),
 		roceheadroom.Figure(),
+		rocedscp.Figure(),
 		rocelivelock.Figure(),
 		rocedeadlock.Figure(),
 		rocestorm.Figure(),

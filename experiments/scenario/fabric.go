@@ -28,6 +28,7 @@ type Switch struct {
 	// QueueShift limits a lossy queue to the free buffer divided by 2^QueueShift.
 	QueueShift uint
 	Weights    []int // by which priorities share a link; none: strict
+	VLAN       bool  `yaml:"vlan"` // priorities are in tags that end at the first switch; else in the DSCP
 	SharedHash bool  // all switches hash alike
 }
 
@@ -139,7 +140,7 @@ func (e *ECN) marking() sim.Marking {
 func (s *Switch) config() sim.SwitchConfig {
 	c := sim.SwitchConfig{
 		Buffer: int(s.Buffer), Marking: s.ECN.marking(), QueueShift: s.QueueShift,
-		Weights: s.Weights, SharedSeed: s.SharedHash,
+		Weights: s.Weights, SharedSeed: s.SharedHash, VLAN: s.VLAN,
 		PFC: sim.PFC{
 			On: s.PFC.On, XOFF: int(s.PFC.XOFF), Alpha: s.PFC.Alpha, Reserve: int(s.PFC.Reserve),
 			Headroom: int(s.PFC.Headroom), Hysteresis: int(s.PFC.Hysteresis), Reaction: s.PFC.Reaction,
