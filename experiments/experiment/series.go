@@ -44,6 +44,25 @@ func Sent(run *scenario.Run, from, to string) func() float64 {
 	}
 }
 
+// RunningMean is a probe's number: the mean of another over all readings so far. Of such a probe the last is enough.
+func RunningMean(of func() float64) func() float64 {
+	total, n := 0.0, 0.0
+	return func() float64 {
+		total, n = total+of(), n+1
+		return total / n
+	}
+}
+
+// MeanWindow is a probe's number: the mean of the flows' congestion windows, in packets.
+func MeanWindow(run *scenario.Run) func() float64 {
+	return func() (mean float64) {
+		for _, f := range run.Flows {
+			mean += f.State().Window / float64(len(run.Flows))
+		}
+		return mean
+	}
+}
+
 // Counts is sums over flows; sim.FlowCounts says what they mean.
 type Counts struct{ Packets, Retransmitted, Timeouts, Naks uint64 }
 

@@ -36,10 +36,11 @@ func TestProbes(t *testing.T) {
 			{Name: "sent", Of: experiment.Sent(run, "a", "w"), Every: 50 * us},
 			{Name: "once", Of: now, From: r.From + 33*us},
 			{Name: "last", Of: now, From: 1 * us, Every: 10 * us, Last: true},
+			{Name: "mean", Of: experiment.RunningMean(now), From: 10 * us, Every: 100 * us, Last: true},
 			{Name: "no link", Of: experiment.Sent(run, "a", "b"), From: us},
 		}
 	}}, figure.Options{})[0]
-	for name, want := range map[string][]float64{"once": {183}, "last": {241}} {
+	for name, want := range map[string][]float64{"once": {183}, "last": {241}, "mean": {(10 + 110 + 210) / 3.0}} {
 		if got := r.Series[name].Values; !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}

@@ -123,12 +123,7 @@ func (s scheme) newCase(m models, mtu int) experiment.Case {
 			bottleneck, _ := run.Net.LinkNumber("tor0", "tor1")
 			return []experiment.Probe{
 				{Name: "queue_packets", From: r.From, Every: sampleEvery, Of: func() float64 { return float64(run.Net.Link(bottleneck).Queue) / float64(size) }},
-				{Name: "window_packets", From: r.From, Every: sampleEvery, Of: func() (mean float64) {
-					for _, f := range run.Flows {
-						mean += f.State().Window / float64(len(run.Flows))
-					}
-					return mean
-				}},
+				{Name: "window_packets", From: r.From, Every: sampleEvery, Last: true, Of: experiment.RunningMean(experiment.MeanWindow(run))},
 			}
 		},
 	}
@@ -149,7 +144,7 @@ func measures(m models) []experiment.Measure {
 		{Name: "queue_deviation", Of: queue(deviation)},
 		{Name: "queue_min", Of: queue(slices.Min[[]float64])},
 		{Name: "queue_max", Of: queue(slices.Max[[]float64])},
-		{Name: "window", Of: func(r *experiment.Reading) float64 { return experiment.Average(r.Series["window_packets"].Values) }},
+		{Name: "window", Of: func(r *experiment.Reading) float64 { return r.Series["window_packets"].Values[0] }},
 		{Name: "utilisation", Of: bottleneck(func(r *experiment.Reading, l *sim.LinkResult) float64 {
 			return float64(l.Bytes) * 8 / (r.To - r.From).Seconds() / float64(l.Rate)
 		})},

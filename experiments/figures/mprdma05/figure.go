@@ -124,18 +124,9 @@ func last(probe string) func(*experiment.Reading) float64 {
 // probes take means of queues and windows while is measured, and marking ratios by intervals from the beginning on.
 func probes(run *scenario.Run, r *experiment.Reading) []experiment.Probe {
 	mean := func(name string, of func() float64) experiment.Probe {
-		sum, n := 0.0, 0.0
-		return experiment.Probe{Name: name, From: r.From + sampleEvery, Every: sampleEvery, Last: true, Of: func() float64 {
-			sum, n = sum+of(), n+1
-			return sum / n
-		}}
+		return experiment.Probe{Name: name, From: r.From + sampleEvery, Every: sampleEvery, Last: true, Of: experiment.RunningMean(of)}
 	}
-	all := []experiment.Probe{mean(window, func() (mean float64) {
-		for _, f := range run.Flows {
-			mean += f.State().Window / float64(len(run.Flows))
-		}
-		return mean
-	})}
+	all := []experiment.Probe{mean(window, experiment.MeanWindow(run))}
 	for p := range paths {
 		number, _ := run.Net.LinkNumber("tor0", fmt.Sprint("path", p+1))
 		before := run.Net.Link(number)
