@@ -39,6 +39,8 @@ type Case struct {
 	Full  bool // not part of quick runs
 	// UntilDone ends the run when all flows have ended. That some have not after Warm and For is an error.
 	UntilDone bool
+	// MayFail lets connections end with an error, such as retries that are used up. Else that is an error of the run.
+	MayFail bool
 	// Probes, if not nil, are what else is read while the run happens. The reading says from when to when is measured.
 	Probes func(*scenario.Run, *Reading) []Probe
 

@@ -244,6 +244,24 @@ func TestQuickChecksAllCases(t *testing.T) {
 	}
 }
 
+// A connection that gives up is an error, unless the case is about that.
+func TestFailures(t *testing.T) {
+	e := newTiny()
+	e.Cases = e.Cases[:1]
+	e.Rows, e.Plots, e.Notes = nil, nil, nil
+	e.Cases[0].For = 10 * sim.Second
+	e.Cases[0].Change = func(s *scenario.Scenario) {
+		s.Faults = append(s.Faults, &scenario.Fault{Link: scenario.Names{"w-b"}, Impairment: sim.Impairment{Down: true}})
+	}
+	if _, err := e.Figure().Run(t.Context(), figure.Options{Seed: 1}); err == nil || !strings.HasPrefix(err.Error(), "clean, seed 1: flow 0: ") {
+		t.Errorf("got %v, want the flow that failed", err)
+	}
+	e.Cases[0].MayFail = true
+	if _, err := e.Figure().Run(t.Context(), figure.Options{Seed: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that nobody wants any more ends within a millisecond of virtual time.
 func TestCancel(t *testing.T) {
 	enough := errors.New("enough")

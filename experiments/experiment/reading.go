@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/braid-rdma/braid/experiments/scenario"
@@ -117,4 +118,14 @@ func sum(values []float64) (s float64) {
 		s += v
 	}
 	return s
+}
+
+// failure is the error of the first flow that has one.
+func (r *Reading) failure() error {
+	for i := range r.Flows {
+		if err := r.Flows[i].Err; err != nil {
+			return fmt.Errorf("flow %d: %w", i, err)
+		}
+	}
+	return nil
 }

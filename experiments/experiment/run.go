@@ -143,7 +143,15 @@ func (j job) run(ctx context.Context, base *scenario.Scenario) (*Reading, *sim.N
 	if j.of.Probes != nil {
 		w.add(j.of.Probes(run, r))
 	}
-	return r, run.Net, w.measure()
+	if err := w.measure(); err != nil {
+		return nil, nil, err
+	}
+	if !j.of.MayFail {
+		if err := r.failure(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, run.Net, nil
 }
 
 // change makes the scenario that of the job.

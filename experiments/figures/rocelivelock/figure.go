@@ -41,7 +41,6 @@ func Figure() *figure.Figure {
 			{Name: goodput, Of: (*experiment.Reading).Goodput},
 			{Name: used, Of: func(r *experiment.Reading) float64 { return r.Link("a", "w").Utilisation(r.To - r.From) }},
 			{Name: "retransmitted", Of: func(r *experiment.Reading) float64 { return float64(r.Flows[0].Retransmitted) }},
-			{Name: "gave_up", Of: gaveUp},
 		},
 	}
 	bars := experiment.Grouped{
@@ -65,14 +64,6 @@ func Figure() *figure.Figure {
 		})},
 	}
 	return e.Figure()
-}
-
-// gaveUp is 1 where the connection has ended for too many retries: that would be a failure, not a livelock.
-func gaveUp(r *experiment.Reading) float64 {
-	if r.Flows[0].Err != nil {
-		return 1
-	}
-	return 0
 }
 
 func name(op, recovery string) string { return op + ", " + recovery }

@@ -15,14 +15,4 @@ func TestFigure(t *testing.T) {
 		testbedtest.Want(t, o, "goodput of "+name(op, "go-back-N"), 30, 37)
 		testbedtest.Want(t, o, "goodput of "+name(op, "MP"), 34, 38)
 	}
-	for _, d := range o.Data {
-		if d.Name != "runs" {
-			continue
-		}
-		for i, row := range d.Rows {
-			if row[len(row)-1] != 0 {
-				t.Errorf("%s gave up: a livelock never does", d.Labels[i])
-			}
-		}
-	}
 }
