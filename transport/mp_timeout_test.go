@@ -212,3 +212,17 @@ func TestMPResponsesArePatience(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A peer that refuses a request first waits for the responses that it is owed, and drops the
+// requests of this side meanwhile: with a window of one packet these must not be all that is sent.
+func TestMPResponseGoesBetweenTimeouts(t *testing.T) {
+	for _, selective := range []bool{false, true} {
+		q := quiet(t, func(o *MPOptions, _ *Attr) { o.Selective, o.InitialWindow = selective, 1 })
+		q.write(1)
+		q.wantSent("the window", 0)
+		q.arrive(q.peerRequest(wire.ReadRequest, 0, 0, 0, 10))
+		q.wantRepliesIgnoringAcks("the window is full")
+		q.advanceToTimer()
+		q.wantRepliesIgnoringAcks("after the timeout", "MP_READ_RESPONSE_ONLY")
+	}
+}

@@ -38,3 +38,11 @@ func (t *turns) sent(id streamID) {
 		t.stream, t.left = id.other(), 0
 	}
 }
+
+// pass ends the turn of a stream that is not acknowledged. A peer that refuses its packets until it has
+// those of the other would wait for ever for them: a window of one packet has one for each timeout.
+func (t *turns) pass(id streamID) {
+	if id == t.stream {
+		t.stream, t.left = id.other(), 0
+	}
+}
