@@ -37,8 +37,9 @@ type Case struct {
 	Bin   sim.Time
 	Seeds int  // runs; 0: one
 	Full  bool // not part of quick runs
-	// UntilDone ends the run when all flows have ended. That some have not after Warm and For is an error.
-	UntilDone bool
+	// UntilDone ends the run when all flows that have an end have reached it. That some have not after Warm and For is an
+	// error, unless MayOutlast says that the case knows how to judge them.
+	UntilDone, MayOutlast bool
 	// MayFail lets connections end with an error, such as retries that are used up. Else that is an error of the run.
 	MayFail bool
 	// Probes, if not nil, are what else is read while the run happens. The reading says from when to when is measured.

@@ -139,7 +139,7 @@ func (j job) run(ctx context.Context, base *scenario.Scenario) (*Reading, *sim.N
 		warm, length, bin = cmp.Or(j.of.QuickWarm, warm), cmp.Or(j.of.Quick, length), cmp.Or(j.of.QuickBin, bin)
 	}
 	r := &Reading{Case: j.of.Name, Seed: j.seed, Scenario: s, From: warm, To: warm + length, Series: map[string]*Series{}}
-	w := &watch{ctx: ctx, run: run, bin: bin, untilDone: j.of.UntilDone, reading: r}
+	w := &watch{ctx: ctx, run: run, bin: bin, untilDone: j.of.UntilDone, mayOutlast: j.of.MayOutlast, reading: r}
 	if j.of.Probes != nil {
 		w.add(j.of.Probes(run, r))
 	}

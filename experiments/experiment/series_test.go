@@ -62,7 +62,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// A run of flows that end is as long as they take; one that is too short for them is an error.
+// A run of flows that end is as long as they take; one that is too short for them is an error, unless the
+// case allows it.
 func TestUntilDone(t *testing.T) {
 	c := experiment.Case{Name: "all", For: sim.Second, UntilDone: true, Change: func(s *scenario.Scenario) {
 		scenario.Configuration[workload.Pairs](s.Workload[0]).Bytes = 3_000_000
@@ -75,6 +76,10 @@ func TestUntilDone(t *testing.T) {
 	e := &experiment.Experiment{Name: "tiny", Scenario: []byte(tiny), Cases: []experiment.Case{c}}
 	if _, err := e.Figure().Run(t.Context(), figure.Options{Seed: 7}); err == nil || !strings.Contains(err.Error(), "all, seed 7: 1 of 1 flows have not ended by 1.000 ms") {
 		t.Errorf("got %v, want an error", err)
+	}
+	c.MayOutlast = true
+	if r := read(t, c, figure.Options{})[0]; r.Flows[0].Done() || r.To != sim.Millisecond {
+		t.Errorf("done %v, up to %v; want a part in 1 ms", r.Flows[0].Done(), r.To)
 	}
 }
 
