@@ -172,7 +172,9 @@ func (m *MP) timedOut(now Time, id streamID) {
 	}
 	o.retries = min(o.retries+1, 1000) // without a timeout there is no end to them
 	o.early = 0
-	m.turn.pass(id)
+	if id == requests {
+		m.turn.respond()
+	}
 	m.paths.blameSilence(m.opt.Selective)
 	m.loss.timedOut(id)
 	m.settle(now, TimedOut)

@@ -39,10 +39,11 @@ func (t *turns) sent(id streamID) {
 	}
 }
 
-// pass ends the turn of a stream that is not acknowledged. A peer that refuses its packets until it has
-// those of the other would wait for ever for them: a window of one packet has one for each timeout.
-func (t *turns) pass(id streamID) {
-	if id == t.stream {
-		t.stream, t.left = id.other(), 0
+// respond gives the turn to the responses when requests are not acknowledged. A peer that refuses one of them
+// drops them until it has its responses, and a window of one packet has one for each timeout. It never drops
+// responses until it has requests, so the turn is not given the other way round.
+func (t *turns) respond() {
+	if t.stream == requests {
+		t.stream, t.left = responses, 0
 	}
 }
