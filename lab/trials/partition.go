@@ -99,7 +99,7 @@ func (s *session) transfer(queuePairs, chunk int) (float64, error) {
 		return 0, err
 	}
 	// One queue pair that has to share the busy path may get a tenth of it, or less.
-	for flow.Delivered() < transfers*partitionSize && traffic.Now() < flow.Began+time.Minute {
+	for flow.Delivered() < transfers*partitionSize && traffic.Now() < flow.Began+3*time.Minute {
 		if err := s.wait(5 * time.Millisecond); err != nil {
 			flow.Close()
 			return 0, err
