@@ -58,5 +58,5 @@ func (i *ingress) reaction() Time {
 	return sw.cfg.PFC.Reaction
 }
 
-// routesTo says whether what comes from one end of a link to the other has lost its VLAN tag.
-func routesTo(from, to *ingress) bool { return from.sw != nil && from.sw.cfg.VLAN && to.sw != nil }
+// tagEnds says whether what goes from one end of a link to the other has no VLAN tag any more: a switch has routed it.
+func tagEnds(from, to *ingress) bool { return from.sw != nil && from.sw.cfg.VLAN && to.sw != nil }

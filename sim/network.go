@@ -213,7 +213,7 @@ func (n *Network) addLinks(place []int) {
 		outA, inA := half(l.A, l, ">")
 		outB, inB := half(l.B, l, "<")
 		outA.peer, outB.peer = inB, inA
-		inA.untagged, inB.untagged = routesTo(inB, inA), routesTo(inA, inB)
+		inA.untagged, inB.untagged = tagEnds(inB, inA), tagEnds(inA, inB)
 		outA.towards, outB.towards = inB.sw, inA.sw
 		outA.abroad = inA.shard() != inB.shard()
 		outB.abroad = outA.abroad

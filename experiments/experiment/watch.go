@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/braid-rdma/braid/experiments/scenario"
@@ -33,8 +32,6 @@ type probing struct {
 // never is later than any run ends.
 const never = sim.Time(1<<63 - 1)
 
-var errUnfinished = errors.New("flows have not ended")
-
 func (w *watch) add(probes []Probe) {
 	for _, p := range probes {
 		s := &Series{}
@@ -58,7 +55,7 @@ func (w *watch) measure() error {
 		return err
 	}
 	if left := w.unfinished(); w.untilDone && !w.mayOutlast && left > 0 {
-		return fmt.Errorf("%d of %d %w by %v", left, len(run.Flows), errUnfinished, r.To)
+		return fmt.Errorf("%d of %d flows have not ended by %v", left, len(run.Flows), r.To)
 	}
 	r.To = w.at
 	r.Goodputs = rates(before, acked(run), r.To-r.From)

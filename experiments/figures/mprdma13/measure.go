@@ -1,12 +1,10 @@
 package mprdma13
 
 import (
-	"math"
 	"slices"
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/scenario"
-	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -39,19 +37,13 @@ func measures() []experiment.Measure {
 			experiment.Measure{Name: c.key + "_flows", Of: func(r *experiment.Reading) float64 { return float64(len(c.times(r))) }},
 			experiment.Measure{Name: c.mean(), Of: func(r *experiment.Reading) float64 { return experiment.Average(c.times(r)) }},
 			experiment.Measure{Name: c.slowdown(), Of: c.slowdownOf},
-			experiment.Measure{Name: c.key + "_p99_us", Of: func(r *experiment.Reading) float64 { return p99(c.times(r)) }})
+			experiment.Measure{Name: c.key + "_p99_us", Of: func(r *experiment.Reading) float64 {
+				return experiment.Quantile(slices.Sorted(slices.Values(c.times(r))), 0.99)
+			}})
 	}
 	return append(list,
 		experiment.Measure{Name: "retransmitted", Of: func(r *experiment.Reading) float64 { return float64(r.Counts.Retransmitted) }},
 		experiment.Measure{Name: "pfc_pauses", Of: (*experiment.Reading).Pauses})
-}
-
-func p99(values []float64) float64 {
-	if len(values) == 0 {
-		return table.NoNumber()
-	}
-	slices.Sort(values)
-	return values[int(math.Ceil(0.99*float64(len(values))))-1]
 }
 
 // times are the completion times of a class, in µs.

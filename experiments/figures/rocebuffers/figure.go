@@ -8,6 +8,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -39,7 +40,7 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-buffers", Title: "Buffers: alpha 1/64 in place of 1/16",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "an incident with buffers",
+		Paper: roce.Paper, Section: "an incident with buffers",
 		README: readme, Scenario: scenarioFile,
 		Measures: []experiment.Measure{
 			{Name: pauses, Of: func(r *experiment.Reading) float64 { return r.Pauses() / (r.To - r.From).Seconds() }},
@@ -48,12 +49,12 @@ func Figure() *figure.Figure {
 			{Name: "dropped", Of: (*experiment.Reading).Dropped},
 		},
 		Rows: []experiment.Row{
-			row("pauses, alpha 1/16, 24 respond", "1/s", table.AtMost(0), experiment.Mean(name(right, many), pauses)),
-			row("pauses, alpha 1/64, 24 respond", "1/s", table.AtLeast(200), experiment.Mean(name(wrong, many), pauses)),
-			row("pings of others, p99, alpha 1/16", "µs", table.Tolerance{}, experiment.Mean(name(right, many), p99)),
-			row("pings of others, p99, alpha 1/64", "µs", table.Tolerance{}, experiment.Mean(name(wrong, many), p99)),
-			row("pings of others, p99, 1/64 to 1/16", "", table.AtLeast(1.5), experiment.Ratio(p99, name(wrong, many), name(right, many))),
-			row("pings of others, p99, "+lossy, "µs", table.Tolerance{}, experiment.Mean(lossy, p99)),
+			roce.Row("pauses, alpha 1/16, 24 respond", "1/s", table.NoNumber(), table.AtMost(0), experiment.Mean(name(right, many), pauses)),
+			roce.Row("pauses, alpha 1/64, 24 respond", "1/s", table.NoNumber(), table.AtLeast(200), experiment.Mean(name(wrong, many), pauses)),
+			roce.Row("pings of others, p99, alpha 1/16", "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(name(right, many), p99)),
+			roce.Row("pings of others, p99, alpha 1/64", "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(name(wrong, many), p99)),
+			roce.Row("pings of others, p99, 1/64 to 1/16", "", table.NoNumber(), table.AtLeast(1.5), experiment.Ratio(p99, name(wrong, many), name(right, many))),
+			roce.Row("pings of others, p99, "+lossy, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(lossy, p99)),
 		},
 		Plots: []experiment.Plot{
 			{Name: "pauses", Title: "Pauses", Draw: byResponses(pauses, "Pauses of all switches", plot.Axis{Label: "pauses", Unit: "1/s"})},
@@ -98,36 +99,22 @@ func withMP(c experiment.Case) experiment.Case {
 	c.Name = lossy
 	c.Change = func(s *scenario.Scenario) {
 		change(s)
-		s.Fabric.PFC.On = false
-		for _, w := range s.Workload {
-			w.Transport = "mp"
-		}
+		roce.WithMP(s)
 	}
 	return c
 }
 
-func row(quantity, unit string, t table.Tolerance, value func(experiment.Results) float64) experiment.Row {
-	return experiment.Row{Quantity: quantity, Unit: unit, Published: table.NoNumber(), Tolerance: t, Value: value}
-}
-
 // byResponses draws a measure over how many servers respond, a line for each of the two alphas.
 func byResponses(measure, title string, y plot.Axis) func(experiment.Results) experiment.Chart {
-	return func(r experiment.Results) experiment.Chart {
-		l := plot.Line{Title: title, X: plot.Axis{Label: "servers that respond at once", Max: 40}, Y: y}
-		for _, divisor := range []int{wrong, right} {
-			s := plot.Series{Name: fmt.Sprintf("alpha 1/%d", divisor)}
-			for _, servers := range responds {
-				if c := name(divisor, servers); len(r.Of(c)) > 0 {
-					s.Points = append(s.Points, plot.Point{X: float64(servers), Y: r.Mean(c, measure)})
-				}
-			}
-			if len(s.Points) == 0 {
-				return nil
-			}
-			l.Series = append(l.Series, s)
+	s := experiment.Sweep{Title: title, X: plot.Axis{Label: "servers that respond at once", Max: 40}, Y: y}
+	for _, divisor := range []int{wrong, right} {
+		line := experiment.SweepLine{Name: fmt.Sprintf("alpha 1/%d", divisor)}
+		for _, servers := range responds {
+			line.AddMean(float64(servers), name(divisor, servers), measure)
 		}
-		return l
+		s.Lines = append(s.Lines, line)
 	}
+	return s.Draw
 }
 
 // byAlpha draws the pauses of each alpha.

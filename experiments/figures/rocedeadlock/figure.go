@@ -10,6 +10,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
@@ -47,13 +48,13 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-deadlock", Title: "Deadlock: packets for dead servers are flooded",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "§4.2",
+		Paper: roce.Paper, Section: "§4.2",
 		README: readme, Scenario: scenarioFile,
 		Cases: []experiment.Case{
 			newCase(flooding, withRC, dead(sim.Flood)),
 			newCase(restarted, withRC, func(r *scenario.Run) error { return cmp.Or(dead(sim.Flood)(r), restartServers(r)) }),
 			newCase(discarded, withRC, dead(sim.Discard)),
-			newCase(lossy, withMP, dead(sim.Flood)),
+			newCase(lossy, roce.WithMP, dead(sim.Flood)),
 		},
 		Measures: []experiment.Measure{
 			{Name: goodput, Of: (*experiment.Reading).Goodput},
@@ -65,11 +66,11 @@ func Figure() *figure.Figure {
 		},
 		Rows: []experiment.Row{
 			share(flooding, table.AtLeast(0.5)), share(restarted, table.AtLeast(0.5)), share(discarded, table.AtMost(0)), share(lossy, table.AtMost(0)),
-			row("switches in the circle", "", 4, table.Relative(0), func(r experiment.Results) float64 { return r.Most(flooding, circle) }),
-			row("least goodput, "+flooding, "Gb/s", 0, table.AtMost(0), func(r experiment.Results) float64 { return r.Least(flooding, goodput) }),
-			row("least goodput, "+restarted, "Gb/s", 0, table.AtMost(0), func(r experiment.Results) float64 { return r.Least(restarted, goodput) }),
-			row("goodput, "+discarded, "Gb/s", table.NoNumber(), table.AtLeast(40), experiment.Mean(discarded, goodput)),
-			row("goodput, "+lossy, "Gb/s", table.NoNumber(), table.AtLeast(40), experiment.Mean(lossy, goodput)),
+			roce.Row("switches in the circle", "", 4, table.Relative(0), experiment.Most(flooding, circle)),
+			roce.Row("least goodput, "+flooding, "Gb/s", 0, table.AtMost(0), experiment.Least(flooding, goodput)),
+			roce.Row("least goodput, "+restarted, "Gb/s", 0, table.AtMost(0), experiment.Least(restarted, goodput)),
+			roce.Row("goodput, "+discarded, "Gb/s", table.NoNumber(), table.AtLeast(40), experiment.Mean(discarded, goodput)),
+			roce.Row("goodput, "+lossy, "Gb/s", table.NoNumber(), table.AtLeast(40), experiment.Mean(lossy, goodput)),
 		},
 		Notes: notes,
 	}
@@ -92,13 +93,6 @@ func newCase(name string, change func(*scenario.Scenario), script func(*scenario
 func withRC(s *scenario.Scenario) {
 	s.Transports["rc"].RC.Window = 16384
 	delete(s.Transports, "mp") // all transports of a scenario have the same window
-}
-
-func withMP(s *scenario.Scenario) {
-	s.Fabric.PFC.On = false
-	for _, w := range s.Workload {
-		w.Transport = "mp"
-	}
 }
 
 // dead lets two servers die, and their ToRs forget them some time later.
@@ -131,12 +125,8 @@ func broken(r *experiment.Reading) (n float64) {
 	return n
 }
 
-func row(quantity, unit string, published float64, t table.Tolerance, value func(experiment.Results) float64) experiment.Row {
-	return experiment.Row{Quantity: quantity, Unit: unit, Published: published, Tolerance: t, Value: value}
-}
-
 func share(name string, t table.Tolerance) experiment.Row {
-	return row("share of runs in deadlock, "+name, "", table.NoNumber(), t, experiment.Mean(name, deadlocked))
+	return roce.Row("share of runs in deadlock, "+name, "", table.NoNumber(), t, experiment.Mean(name, deadlocked))
 }
 
 // notes names the switches of each circle: each waits for the next.

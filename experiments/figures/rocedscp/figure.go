@@ -7,6 +7,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -38,7 +39,7 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-dscp", Title: "DSCP-based PFC: priorities that survive routing",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "§3",
+		Paper: roce.Paper, Section: "§3",
 		README: readme, Scenario: scenarioFile,
 		Cases: []experiment.Case{
 			newCase(near, 1, true), newCase(nearDSCP, 1, false), newCase(far, 12, true), newCase(farDSCP, 12, false), withMP(newCase(multi, 12, false)),
@@ -52,14 +53,14 @@ func Figure() *figure.Figure {
 			{Name: "pauses", Of: (*experiment.Reading).Pauses},
 		},
 		Rows: []experiment.Row{
-			row("packets dropped, "+near, "", 0, table.AtMost(0), experiment.Mean(near, dropped)),
-			row("packets dropped, "+nearDSCP, "", 0, table.AtMost(0), experiment.Mean(nearDSCP, dropped)),
-			row("packets dropped, "+far, "", table.NoNumber(), table.AtLeast(1), experiment.Mean(far, dropped)),
-			row("packets dropped, "+farDSCP, "", 0, table.AtMost(0), experiment.Mean(farDSCP, dropped)),
-			row("share of packets sent again, "+far, "", table.NoNumber(), table.Tolerance{}, experiment.Mean(far, retransmitted)),
-			row("slowest of 44 transfers, "+far, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(far, slowest)),
-			row("slowest of 44 transfers, "+farDSCP, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(farDSCP, slowest)),
-			row("slowest of 44 transfers, "+multi, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(multi, slowest)),
+			roce.Row("packets dropped, "+near, "", 0, table.AtMost(0), experiment.Mean(near, dropped)),
+			roce.Row("packets dropped, "+nearDSCP, "", 0, table.AtMost(0), experiment.Mean(nearDSCP, dropped)),
+			roce.Row("packets dropped, "+far, "", table.NoNumber(), table.AtLeast(1), experiment.Mean(far, dropped)),
+			roce.Row("packets dropped, "+farDSCP, "", 0, table.AtMost(0), experiment.Mean(farDSCP, dropped)),
+			roce.Row("share of packets sent again, "+far, "", table.NoNumber(), table.Tolerance{}, experiment.Mean(far, retransmitted)),
+			roce.Row("slowest of 44 transfers, "+far, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(far, slowest)),
+			roce.Row("slowest of 44 transfers, "+farDSCP, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(farDSCP, slowest)),
+			roce.Row("slowest of 44 transfers, "+multi, "µs", table.NoNumber(), table.Tolerance{}, experiment.Mean(multi, slowest)),
 		},
 		Plots: []experiment.Plot{
 			{Name: "dropped", Title: "Packets dropped", Draw: bars("Packets dropped when eleven servers send to one", plot.Axis{Label: "packets"}).Bars(dropped)},
@@ -90,21 +91,14 @@ func withMP(c experiment.Case) experiment.Case {
 	change := c.Change
 	c.Change = func(s *scenario.Scenario) {
 		change(s)
-		s.Fabric.PFC.On = false
-		for _, w := range s.Workload {
-			w.Transport = "mp"
-		}
+		roce.WithMP(s)
 	}
 	return c
 }
 
 // sentAgain is the share of the packets that were retransmissions.
 func sentAgain(r *experiment.Reading) float64 {
-	again, all := uint64(0), uint64(0)
-	for i := range r.Flows {
-		again, all = again+r.Flows[i].Retransmitted, all+r.Flows[i].Packets
-	}
-	return float64(again) / float64(all)
+	return float64(r.Counts.Retransmitted) / float64(r.Counts.Packets)
 }
 
 // unfinished is how many transfers had not ended.
@@ -115,10 +109,6 @@ func unfinished(r *experiment.Reading) (n float64) {
 		}
 	}
 	return n
-}
-
-func row(quantity, unit string, published float64, t table.Tolerance, value func(experiment.Results) float64) experiment.Row {
-	return experiment.Row{Quantity: quantity, Unit: unit, Published: published, Tolerance: t, Value: value}
 }
 
 // bars has tags and DSCP beside each other.

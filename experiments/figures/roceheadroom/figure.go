@@ -8,6 +8,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -65,7 +66,7 @@ func Figure() *figure.Figure {
 	byName := map[string]run{}
 	e := &experiment.Experiment{
 		Name: "roce-headroom", Title: "Headroom: what arrives after a pause was sent",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "§2",
+		Paper: roce.Paper, Section: "§2",
 		README: readme, Scenario: scenarioFile,
 		Measures: []experiment.Measure{
 			{Name: kept, Of: func(r *experiment.Reading) float64 { return float64(byName[r.Case].headroom()) }},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -48,15 +49,15 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-latency", Title: "Latency, idle and under load",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "latency under load",
+		Paper: roce.Paper, Section: "latency under load",
 		README: readme, Scenario: scenarioFile,
 		Cases: []experiment.Case{
 			newCase(idle, func(s *scenario.Scenario) { s.Workload = s.Workload[:1] }),
 			newCase(loaded, load),
 			full(pfcOnly, func(s *scenario.Scenario) { load(s); s.Transports["rc"].RC.Rate = "none" }),
 			newCase(ecmp, func(s *scenario.Scenario) { load(s); oneConnection(s) }),
-			full(multi, func(s *scenario.Scenario) { load(s); withMP(s) }),
-			newCase(single, func(s *scenario.Scenario) { load(s); withMP(s); oneConnection(s) }),
+			full(multi, func(s *scenario.Scenario) { load(s); roce.WithMP(s) }),
+			newCase(single, func(s *scenario.Scenario) { load(s); roce.WithMP(s); oneConnection(s) }),
 		},
 		Measures: []experiment.Measure{
 			{Name: p50, Of: experiment.Latency("ping", 0.5)},
@@ -69,19 +70,19 @@ func Figure() *figure.Figure {
 		},
 		// Bounds are three times what was published, and a third.
 		Rows: []experiment.Row{
-			row("p99, "+idle, "µs", 50, table.Tolerance{}, experiment.Mean(idle, p99)),
-			row("p99, "+loaded, "µs", 400, table.Tolerance{}, experiment.Mean(loaded, p99)),
-			row("p99.9, "+idle, "µs", 80, table.Tolerance{}, experiment.Mean(idle, p999)),
-			row("p99.9, "+loaded, "µs", 800, table.Tolerance{}, experiment.Mean(loaded, p999)),
-			row("what load adds to p99, "+loaded, "µs", 350, table.Between(120, 1050), added(loaded, p99)),
-			row("what load adds to p99.9, "+loaded, "µs", 720, table.Between(240, 2160), added(loaded, p999)),
-			row("what load adds to p99, "+pfcOnly, "µs", table.NoNumber(), table.Tolerance{}, added(pfcOnly, p99)),
-			row("what load adds to p99, "+ecmp, "µs", table.NoNumber(), table.Tolerance{}, added(ecmp, p99)),
-			row("what load adds to p99, "+multi, "µs", table.NoNumber(), table.Tolerance{}, added(multi, p99)),
-			row("what load adds to p99, "+single, "µs", table.NoNumber(), table.Tolerance{}, added(single, p99)),
-			row("goodput, "+ecmp, "of 140 Gb/s", table.NoNumber(), table.Tolerance{}, experiment.Mean(ecmp, goodput)),
-			row("goodput, "+single, "of 140 Gb/s", table.NoNumber(), table.AtLeast(138), experiment.Mean(single, goodput)),
-			row("packets dropped, "+loaded, "", 0, table.AtMost(0), experiment.Mean(loaded, dropped)),
+			roce.Row("p99, "+idle, "µs", 50, table.Tolerance{}, experiment.Mean(idle, p99)),
+			roce.Row("p99, "+loaded, "µs", 400, table.Tolerance{}, experiment.Mean(loaded, p99)),
+			roce.Row("p99.9, "+idle, "µs", 80, table.Tolerance{}, experiment.Mean(idle, p999)),
+			roce.Row("p99.9, "+loaded, "µs", 800, table.Tolerance{}, experiment.Mean(loaded, p999)),
+			roce.Row("what load adds to p99, "+loaded, "µs", 350, table.Between(120, 1050), added(loaded, p99)),
+			roce.Row("what load adds to p99.9, "+loaded, "µs", 720, table.Between(240, 2160), added(loaded, p999)),
+			roce.Row("what load adds to p99, "+pfcOnly, "µs", table.NoNumber(), table.Tolerance{}, added(pfcOnly, p99)),
+			roce.Row("what load adds to p99, "+ecmp, "µs", table.NoNumber(), table.Tolerance{}, added(ecmp, p99)),
+			roce.Row("what load adds to p99, "+multi, "µs", table.NoNumber(), table.Tolerance{}, added(multi, p99)),
+			roce.Row("what load adds to p99, "+single, "µs", table.NoNumber(), table.Tolerance{}, added(single, p99)),
+			roce.Row("goodput, "+ecmp, "of 140 Gb/s", table.NoNumber(), table.Tolerance{}, experiment.Mean(ecmp, goodput)),
+			roce.Row("goodput, "+single, "of 140 Gb/s", table.NoNumber(), table.AtLeast(138), experiment.Mean(single, goodput)),
+			roce.Row("packets dropped, "+loaded, "", 0, table.AtMost(0), experiment.Mean(loaded, dropped)),
 		},
 		Plots: []experiment.Plot{
 			{Name: "latency", Title: "Round trips", Draw: tails},
@@ -119,13 +120,6 @@ func oneConnection(s *scenario.Scenario) {
 	p.Jitter /= qps
 }
 
-func withMP(s *scenario.Scenario) {
-	s.Fabric.PFC.On = false
-	for _, w := range s.Workload {
-		w.Transport = "mp"
-	}
-}
-
 // busiestUplink is the use of the uplink of the first ToR that has most to carry.
 func busiestUplink(r *experiment.Reading) (use float64) {
 	for i := range r.Links {
@@ -134,10 +128,6 @@ func busiestUplink(r *experiment.Reading) (use float64) {
 		}
 	}
 	return use
-}
-
-func row(quantity, unit string, published float64, t table.Tolerance, value func(experiment.Results) float64) experiment.Row {
-	return experiment.Row{Quantity: quantity, Unit: unit, Published: published, Tolerance: t, Value: value}
 }
 
 // added is what load adds to the latency of the idle network: hosts of the paper take time, ours do not.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -35,7 +36,7 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-livelock", Title: "Livelock: one packet in 256 is lost",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "§4.1",
+		Paper: roce.Paper, Section: "§4.1",
 		README: readme, Scenario: scenarioFile,
 		Measures: []experiment.Measure{
 			{Name: goodput, Of: (*experiment.Reading).Goodput},

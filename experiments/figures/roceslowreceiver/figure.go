@@ -9,6 +9,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -50,7 +51,7 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-slow-receiver", Title: "Slow receiver: the NIC's translation cache misses",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "§4.4",
+		Paper: roce.Paper, Section: "§4.4",
 		README: readme, Scenario: scenarioFile,
 		Measures: []experiment.Measure{
 			{Name: goodput, Of: func(r *experiment.Reading) float64 { return r.Goodputs[0] + r.Goodputs[1] + r.Goodputs[2] }},
@@ -67,13 +68,13 @@ func Figure() *figure.Figure {
 	}
 	small, large := name(pages[0], compared), name(pages[1], compared)
 	e.Rows = []experiment.Row{
-		row("pauses of the NIC, "+small, "1/s", table.AtLeast(1000), experiment.Mean(small, nicPauses)),
-		row("pauses of the NIC, "+large, "1/s", table.AtMost(0), experiment.Mean(large, nicPauses)),
-		row("pauses of the NIC, "+name(pages[0], 8), "1/s", table.AtMost(0), experiment.Mean(name(pages[0], 8), nicPauses)),
-		row("goodput of the slow server, "+large+" to 4 KB", "", table.AtLeast(1.5), experiment.Ratio(goodput, large, small)),
-		row("pauses of switches, dynamic to static buffers", "", table.AtMost(0.5), experiment.Ratio(spread, small, staticName(pages[0]))),
-		row("least that a neighbour gets in 1 ms, dynamic buffers", "of 4 Gb/s", table.AtLeast(3), least(small)),
-		row("least that a neighbour gets in 1 ms, static buffers", "of 4 Gb/s", table.AtMost(2), least(staticName(pages[0]))),
+		roce.Row("pauses of the NIC, "+small, "1/s", table.NoNumber(), table.AtLeast(1000), experiment.Mean(small, nicPauses)),
+		roce.Row("pauses of the NIC, "+large, "1/s", table.NoNumber(), table.AtMost(0), experiment.Mean(large, nicPauses)),
+		roce.Row("pauses of the NIC, "+name(pages[0], 8), "1/s", table.NoNumber(), table.AtMost(0), experiment.Mean(name(pages[0], 8), nicPauses)),
+		roce.Row("goodput of the slow server, "+large+" to 4 KB", "", table.NoNumber(), table.AtLeast(1.5), experiment.Ratio(goodput, large, small)),
+		roce.Row("pauses of switches, dynamic to static buffers", "", table.NoNumber(), table.AtMost(0.5), experiment.Ratio(spread, small, staticName(pages[0]))),
+		roce.Row("least that a neighbour gets in 1 ms, dynamic buffers", "of 4 Gb/s", table.NoNumber(), table.AtLeast(3), experiment.Least(small, victims)),
+		roce.Row("least that a neighbour gets in 1 ms, static buffers", "of 4 Gb/s", table.NoNumber(), table.AtMost(2), experiment.Least(staticName(pages[0]), victims)),
 	}
 	memory := plot.Axis{Label: "memory in use", Unit: "MB", Log: true, Base2: true}
 	e.Plots = []experiment.Plot{
@@ -132,34 +133,17 @@ func worstNeighbour(r *experiment.Reading) float64 {
 
 func perSecond(r *experiment.Reading, n float64) float64 { return n / (r.To - r.From).Seconds() }
 
-// row is one for which the paper has no number, but a direction.
-func row(quantity, unit string, t table.Tolerance, value func(experiment.Results) float64) experiment.Row {
-	return experiment.Row{Quantity: quantity, Unit: unit, Published: table.NoNumber(), Tolerance: t, Value: value}
-}
-
-// least is the least that a neighbour gets in any run of a case.
-func least(name string) func(experiment.Results) float64 {
-	return func(r experiment.Results) float64 { return r.Least(name, victims) }
-}
-
 // byMemory draws a measure over the memory in use, a line for each size of pages.
 func byMemory(measure, title string, x, y plot.Axis) func(experiment.Results) experiment.Chart {
-	return func(r experiment.Results) experiment.Chart {
-		l := plot.Line{Title: title, X: x, Y: y}
-		for _, page := range pages {
-			s := plot.Series{Name: pageName(page)}
-			for _, memory := range memories {
-				if c := name(page, memory); len(r.Of(c)) > 0 {
-					s.Points = append(s.Points, plot.Point{X: float64(memory), Y: r.Mean(c, measure)})
-				}
-			}
-			if len(s.Points) == 0 {
-				return nil
-			}
-			l.Series = append(l.Series, s)
+	s := experiment.Sweep{Title: title, X: x, Y: y}
+	for _, page := range pages {
+		line := experiment.SweepLine{Name: pageName(page)}
+		for _, memory := range memories {
+			line.AddMean(float64(memory), name(page, memory), measure)
 		}
-		return l
+		s.Lines = append(s.Lines, line)
 	}
+	return s.Draw
 }
 
 // buffers compares dynamic and static buffers.

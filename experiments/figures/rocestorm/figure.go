@@ -8,6 +8,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/roce"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
@@ -47,13 +48,13 @@ const (
 func Figure() *figure.Figure {
 	e := &experiment.Experiment{
 		Name: "roce-storm", Title: "Pause storm: one NIC sends pauses for ever",
-		Paper: "RDMA over commodity Ethernet at scale (SIGCOMM '16)", Section: "§4.3",
+		Paper: roce.Paper, Section: "§4.3",
 		README: readme, Scenario: scenarioFile,
 		Cases: []experiment.Case{
 			newCase(storm, withRC(0), breaks(0)),
 			newCase(byNIC, withRC(0), breaks(nicWatchdog)),
 			newCase(bySwitch, withRC(switchWatchdog), breaks(0)),
-			newCase(lossy, withMP, breaks(0)),
+			newCase(lossy, roce.WithMP, breaks(0)),
 		},
 		Measures: []experiment.Measure{
 			{Name: goodput, Of: (*experiment.Reading).Goodput},
@@ -66,14 +67,14 @@ func Figure() *figure.Figure {
 			{Name: "pauses", Of: (*experiment.Reading).Pauses},
 		},
 		Rows: []experiment.Row{
-			row("healthy servers stopped, "+storm, "of 15", healthy, table.Relative(0), experiment.Mean(storm, atEnd)),
-			row("healthy servers stopped in the end, "+byNIC, "of 15", 0, table.AtMost(0), experiment.Mean(byNIC, atEnd)),
-			row("healthy servers stopped in the end, "+bySwitch, "of 15", 0, table.AtMost(0), experiment.Mean(bySwitch, atEnd)),
-			row("healthy servers ever stopped, "+lossy, "of 15", table.NoNumber(), table.AtMost(0), experiment.Mean(lossy, most)),
-			row("healthy servers stopped for, "+byNIC+" of 100 ms", "ms", table.NoNumber(), table.AtMost(105), experiment.Mean(byNIC, stoppedFor)),
-			row("healthy servers stopped for, "+bySwitch+" of 200 ms", "ms", table.NoNumber(), table.AtMost(205), experiment.Mean(bySwitch, stoppedFor)),
-			row("first server stopped after", "ms", table.NoNumber(), table.Tolerance{}, experiment.Mean(storm, firstAfter)),
-			row("all servers stopped after", "ms", table.NoNumber(), table.Tolerance{}, experiment.Mean(storm, lastAfter)),
+			roce.Row("healthy servers stopped, "+storm, "of 15", healthy, table.Relative(0), experiment.Mean(storm, atEnd)),
+			roce.Row("healthy servers stopped in the end, "+byNIC, "of 15", 0, table.AtMost(0), experiment.Mean(byNIC, atEnd)),
+			roce.Row("healthy servers stopped in the end, "+bySwitch, "of 15", 0, table.AtMost(0), experiment.Mean(bySwitch, atEnd)),
+			roce.Row("healthy servers ever stopped, "+lossy, "of 15", table.NoNumber(), table.AtMost(0), experiment.Mean(lossy, most)),
+			roce.Row("healthy servers stopped for, "+byNIC+" of 100 ms", "ms", table.NoNumber(), table.AtMost(105), experiment.Mean(byNIC, stoppedFor)),
+			roce.Row("healthy servers stopped for, "+bySwitch+" of 200 ms", "ms", table.NoNumber(), table.AtMost(205), experiment.Mean(bySwitch, stoppedFor)),
+			roce.Row("first server stopped after", "ms", table.NoNumber(), table.Tolerance{}, experiment.Mean(storm, firstAfter)),
+			roce.Row("all servers stopped after", "ms", table.NoNumber(), table.Tolerance{}, experiment.Mean(storm, lastAfter)),
 		},
 		Plots: []experiment.Plot{
 			{Name: "spread", Title: "How far the storm spreads", Draw: spread},
@@ -87,21 +88,12 @@ func newCase(name string, change func(*scenario.Scenario), script func(*scenario
 	return experiment.Case{Name: name, Change: change, Script: script, Warm: settled, For: end - settled, Bin: bin, MayFail: true}
 }
 
-func row(quantity, unit string, published float64, t table.Tolerance, value func(experiment.Results) float64) experiment.Row {
-	return experiment.Row{Quantity: quantity, Unit: unit, Published: published, Tolerance: t, Value: value}
-}
-
 func withRC(watchdog sim.Time) func(*scenario.Scenario) {
 	return func(s *scenario.Scenario) {
 		s.Fabric.PFC.Watchdog = watchdog
 		s.Transports["rc"].RC.Window = 16384
 		delete(s.Transports, "mp") // all transports of a scenario have the same window
 	}
-}
-
-func withMP(s *scenario.Scenario) {
-	s.Fabric.PFC.On = false
-	s.Workload[0].Transport = "mp"
 }
 
 // breaks lets the NIC of h0 pause its ToR for a time, or for ever; then it takes no packet, and sends none.
