@@ -139,10 +139,21 @@ step_race() {
   BRAID_SEEDS=100 go test -race -vet=off -shuffle=on -timeout 15m $packages
 }
 
+# failures shows, of the output of `go test -v`, what the tests that failed have printed,
+# and all that follows a panic.
+failures() {
+  awk '
+    NR == FNR { if ($1 == "---" && $2 == "FAIL:") failed[$3] = 1; next }
+    /^panic: / { panicked = 1 }
+    /^=== / { name = $3 }
+    panicked || failed[name] || /^ *--- FAIL/ || /^FAIL/
+  ' "$1" "$1"
+}
+
 # Unmodified RDMA programs on the Linux kernel's RoCE driver, in a virtual machine.
 step_interop() {
   go test -count=1 -timeout 30m -v ./interop/rxe >"$scratch/interop" 2>&1 || {
-    grep -v -e '^=== ' -e '--- PASS' "$scratch/interop"
+    failures "$scratch/interop"
     return 1
   }
   grep -e '^--- ' -e 'rxe .* braid RC' -e '^ok' "$scratch/interop"
@@ -184,7 +195,7 @@ step_figures() {
 # themselves, so `go test ./...` leaves them out.
 step_lab() {
   BRAID_LAB=1 go test ./lab/trials -run '^TestShortForm$' -count=1 -timeout 10m -v >"$scratch/lab" 2>&1 || {
-    cat "$scratch/lab"
+    failures "$scratch/lab"
     return 1
   }
   grep -E '^ *--- ' "$scratch/lab"
