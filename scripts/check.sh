@@ -200,7 +200,7 @@ step_lab() {
   }
   grep -E '^ *--- ' "$scratch/lab"
   if grep -q -- '--- SKIP' "$scratch/lab"; then
-    skip "lab: $(grep -m 1 -E 'missing (privilege|kernel feature)' "$scratch/lab" | sed 's/^ *//')"
+    skip "lab: $(grep -m 1 -E 'missing (privilege|kernel feature|processor time)' "$scratch/lab" | sed 's/^ *//')"
   fi
 }
 
