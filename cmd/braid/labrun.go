@@ -51,7 +51,7 @@ func newLabRun() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&run.options.Quick, "quick", false, "shorter runs, and one of each only")
+	flags.BoolVar(&run.options.Quick, "quick", false, "shorter runs, one of each only, over slower paths")
 	flags.StringVar(&run.options.TCPControl, "tcp-cc", "", "congestion control of TCP and MPTCP (default: the kernel's)")
 	flags.StringSliceVar(&run.kinds, "kinds", nil, "kinds of traffic, of mp, rc, tcp, mptcp (default: all)")
 	flags.StringVar(&run.out, "out", "", "directory for tables (text, CSV) and plots (SVG), one folder for each trial")

@@ -40,7 +40,7 @@ func runCompete(s *session) error {
 			rows[i] = append(rows[i], gigabits(value))
 		}
 		if kind == traffic.MP {
-			s.judge("braid MP: goodput beside a flow on one path, of the three other paths", "", with/(3*gigabit), s.atLeast(wanted), "")
+			s.judge("braid MP: goodput beside a flow on one path, of the three other paths", "", with/(3*s.rate()), s.atLeast(wanted), "")
 			s.addPlot("shares", "What each path carries with braid MP and a competitor on path 3", plot.Line{
 				Title: "A TCP flow on path 3 competes with braid MP", X: plot.Axis{Label: "time", Unit: "s"},
 				Y: plot.Axis{Label: "rate of the port", Unit: "Gb/s", Max: 1.2}, Series: c.shares,

@@ -41,18 +41,18 @@ type cutFindings struct {
 	full     bool          // it was, each time
 }
 
-// findCuts measures a run of the script with a number of paths.
-func findCuts(r *traffic.Result, paths int) cutFindings {
+// findCuts measures a run of the script that cuts a number of four paths of a rate.
+func findCuts(r *traffic.Result, paths int, rate float64) cutFindings {
 	f := cutFindings{left: 1, full: true}
 	at := r.Began + cutStep
 	for cut := 1; cut <= paths; cut++ {
-		capacity := float64(4-cut) * gigabit
+		capacity := float64(4-cut) * rate
 		f.stall = max(f.stall, r.Record.LongestStall(at, at+cutStep))
 		f.left = min(f.left, r.Record.Goodput(at+settled, at+cutStep)/capacity)
 		at += cutStep
 	}
 	for back := 1; back <= paths; back++ {
-		capacity := float64(4-paths+back) * gigabit
+		capacity := float64(4-paths+back) * rate
 		after, ok := r.Record.FirstReach(at, at+cutStep, reachWindow, wanted*capacity)
 		f.restored, f.full = max(f.restored, after), f.full && ok
 		at += cutStep
@@ -78,7 +78,7 @@ func runCuts(s *session) error {
 			return err
 		}
 		results = append(results, r)
-		f := findCuts(r, paths)
+		f := findCuts(r, paths, s.rate())
 		stalls = append(stalls, orFailed(r, milliseconds(f.stall)))
 		if singlePath(kind) {
 			lefts, backs = append(lefts, "-"), append(backs, "-")

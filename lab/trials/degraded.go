@@ -23,9 +23,9 @@ func runDegraded(s *session) error {
 		most  float64 // what is possible
 		paper float64 // what the paper reached of it; 0: not said
 	}{
-		{"all paths healthy", func(*lab.Network) error { return nil }, 4 * gigabit, 0},
-		{"one path without ECN marks", func(n *lab.Network) error { return n.SetThreshold(lastPath, lab.NoMarks) }, 4 * gigabit, 1},
-		{"one path at 1/40", func(n *lab.Network) error { return n.SetRate(lastPath, gigabit/degradation) }, (3 + 1.0/degradation) * gigabit, 0.9606},
+		{"all paths healthy", func(*lab.Network) error { return nil }, 4 * s.rate(), 0},
+		{"one path without ECN marks", func(n *lab.Network) error { return n.SetThreshold(lastPath, lab.NoMarks) }, 4 * s.rate(), 1},
+		{"one path at 1/40", func(n *lab.Network) error { return n.SetRate(lastPath, int64(s.rate())/degradation) }, (3 + 1.0/degradation) * s.rate(), 0.9606},
 	}
 	s.outcome.Grid.Columns = append(s.kindColumns("condition"), "possible")
 	chart := plot.Bars{

@@ -53,7 +53,7 @@ func runLoss(s *session) error {
 			chart.Series[i].Name, chart.Series[i].Style.Colour = kind.Title(), colours[kind]
 			chart.Series[i].Points = append(chart.Series[i].Points, plot.Point{X: 100 * loss, Y: rate / 1e9})
 			if kind == traffic.MP && loss > 0 {
-				s.judge(fmt.Sprintf("braid MP: goodput with %g %% loss on 3 of 4 paths, of the good path's rate", 100*loss), "", rate/gigabit, s.atLeast(wanted), "")
+				s.judge(fmt.Sprintf("braid MP: goodput with %g %% loss on 3 of 4 paths, of the good path's rate", 100*loss), "", rate/s.rate(), s.atLeast(wanted), "")
 			}
 		}
 		s.outcome.Grid.add(row...)

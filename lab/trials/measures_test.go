@@ -40,7 +40,7 @@ func TestFindCuts(t *testing.T) {
 		}
 		return float64(step - paths + 1)
 	})
-	f := findCuts(r, paths)
+	f := findCuts(r, paths, gigabit)
 	near := func(got, want, by time.Duration) bool { return got >= want-by && got <= want+by }
 	if !near(f.stall, 50*time.Millisecond, 2*time.Millisecond) || f.left < 0.99 || !f.full || f.restored > 300*time.Millisecond || f.restored < 250*time.Millisecond {
 		t.Errorf("%+v", f)
@@ -51,7 +51,7 @@ func TestFindCuts(t *testing.T) {
 		}
 		return 0
 	})
-	if f := findCuts(slow, paths); f.full || f.left != 0 || f.stall < cutStep-10*time.Millisecond {
+	if f := findCuts(slow, paths, gigabit); f.full || f.left != 0 || f.stall < cutStep-10*time.Millisecond {
 		t.Errorf("what never recovers: %+v", f)
 	}
 }

@@ -58,7 +58,7 @@ func runOneWay(s *session) error {
 		rows[3] = append(rows[3], gigabits(flapping))
 		if kind == traffic.MP {
 			// Three paths are whole all the time.
-			s.judge("braid MP: goodput while one of four paths flaps, of the three others", "", flapping/(3*gigabit), s.atLeast(0.9), "")
+			s.judge("braid MP: goodput while one of four paths flaps, of the three others", "", flapping/(3*s.rate()), s.atLeast(0.9), "")
 		}
 	}
 	s.outcome.Grid.Columns = s.kindColumns("")

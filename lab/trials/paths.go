@@ -39,7 +39,7 @@ func runPaths(s *session) error {
 			goodput.Series[i].Values = append(goodput.Series[i].Values, rate/1e9)
 			processor.Series[i].Values = append(processor.Series[i].Values, cost)
 			if kind == traffic.MP {
-				s.judge(fmt.Sprintf("braid MP: goodput over %d paths, of their sum", paths), "", rate/(float64(paths)*gigabit), s.atLeast(wanted), "")
+				s.judge(fmt.Sprintf("braid MP: goodput over %d paths, of their sum", paths), "", rate/(float64(paths)*s.rate()), s.atLeast(wanted), "")
 			}
 		}
 		s.outcome.Grid.add(rates...)

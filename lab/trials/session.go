@@ -13,6 +13,7 @@ import (
 // Terms that all trials share.
 const (
 	gigabit  = 1e9 // the rate of a path, in b/s
+	slow     = 4e8 // that of a path in quick runs: slow processors keep up with four of them
 	warmUp   = time.Second
 	wanted   = 0.95 // of what is possible, braid promises this part
 	anyPath  = -1
@@ -27,6 +28,14 @@ type session struct {
 	network *lab.Network
 	runner  traffic.Runner
 	used    map[string]int // how many addresses of a host have been given away
+}
+
+// rate is that of a path in b/s, where a trial has no other.
+func (s *session) rate() float64 {
+	if s.Quick {
+		return slow
+	}
+	return gigabit
 }
 
 // repeats is how often a measurement is made: the best counts.
@@ -48,6 +57,9 @@ func (s *session) measuring() time.Duration {
 // build takes the last lab down and builds another.
 func (s *session) build(o lab.Options) error {
 	o.Name = labName
+	if o.Rate == 0 {
+		o.Rate = int64(s.rate())
+	}
 	if err := lab.Down(labName); err != nil {
 		return err
 	}

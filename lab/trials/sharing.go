@@ -42,7 +42,7 @@ func runPermutation(s *session) error {
 		if kind == traffic.MP {
 			s.outcome.Table = append(s.outcome.Table, table.Row{
 				Figure: "MP-RDMA 12a", Quantity: "braid MP: goodput of five pairs, of the sum of the paths",
-				Published: 150.68 / 160, Measured: sum / (4 * gigabit), Tolerance: s.atLeast(0.9),
+				Published: 150.68 / 160, Measured: sum / (4 * s.rate()), Tolerance: s.atLeast(0.9),
 			})
 		}
 	}
@@ -56,7 +56,7 @@ func runPermutation(s *session) error {
 
 // runIncast lets one to nine hosts send to one whose link has 1 Gb/s.
 func runIncast(s *session) error {
-	if err := s.build(lab.Options{HostRate: gigabit}); err != nil {
+	if err := s.build(lab.Options{HostRate: int64(s.rate())}); err != nil {
 		return err
 	}
 	degrees := []int{1, 5, 9}
@@ -89,7 +89,7 @@ func runIncast(s *session) error {
 			if kind == traffic.MP {
 				s.outcome.Table = append(s.outcome.Table, table.Row{
 					Figure: "MP-RDMA 17", Quantity: fmt.Sprintf("braid MP: goodput of %d senders to one, of its link", degree),
-					Published: 37.65 / 40, Measured: sum / gigabit, Tolerance: s.atLeast(0.9),
+					Published: 37.65 / 40, Measured: sum / s.rate(), Tolerance: s.atLeast(0.9),
 				})
 			}
 		}
@@ -103,7 +103,7 @@ func runIncast(s *session) error {
 // runFairness starts eight connections one by one that share one link.
 func runFairness(s *session) error {
 	const connections = 8
-	if err := s.build(lab.Options{HostRate: gigabit}); err != nil {
+	if err := s.build(lab.Options{HostRate: int64(s.rate())}); err != nil {
 		return err
 	}
 	interval := time.Second

@@ -68,7 +68,7 @@ const labName = "braidtrial"
 
 // Options say how to run a trial.
 type Options struct {
-	// Quick asks for shorter runs, and for one of each only.
+	// Quick asks for shorter runs, for one of each only, and for slower paths.
 	Quick bool
 	// Kinds are the kinds of traffic to run; nil: all.
 	Kinds []traffic.Kind
