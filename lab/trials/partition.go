@@ -20,7 +20,7 @@ const (
 
 func (s *session) partitionGrid() (chunks, queuePairs []int, connections int) {
 	if s.Quick {
-		return []int{32 << 10}, []int{1, 4}, 2
+		return []int{32 << 10}, []int{1, 8}, 2 // of four, one in five connections has all on the busy path and one other
 	}
 	return []int{8 << 10, 32 << 10, 64 << 10, 128 << 10}, []int{1, 2, 3, 4, 5, 8}, 7
 }
@@ -67,8 +67,8 @@ func runPartition(s *session) error {
 		s.outcome.Grid.add(row...)
 	}
 	first := chart.Series[min(1, len(chunks)-1)].Points // the paper's 32 KiB
-	several := first[slices.Index(queuePairs, 4)].Y
-	s.judge("4 queue pairs: transfer time less than with one, per cent", "", 100*(1-several/first[0].Y), s.atLeast(15),
+	several := first[len(first)-1].Y
+	s.judge(fmt.Sprintf("%d queue pairs: transfer time less than with one, per cent", queuePairs[len(first)-1]), "", 100*(1-several/first[0].Y), s.atLeast(15),
 		"Data Partition: 81 % at most, with 16 queue pairs among 200 other flows")
 	s.addPlot("partition", "Transfer time by queue pairs and chunk size (Data Partition figures 7 to 12)", chart)
 	return nil
