@@ -92,7 +92,7 @@ func TestNotify(t *testing.T) {
 	for b.TryReceive() == nil {
 		select {
 		case <-notify:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("nothing is told")
 		}
 	}

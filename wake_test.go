@@ -39,7 +39,7 @@ func TestCompletionWakesLeader(t *testing.T) {
 		}
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("the completion is handled by nobody")
 		}
 	}

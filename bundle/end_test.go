@@ -66,7 +66,7 @@ func TestPeerLost(t *testing.T) {
 	pair(t, a, b, 3, quickEnd)
 	na, nb := a.postSome(b), b.postSome(a)
 	n.SetFilter(nothingPasses)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	a.wantAllFailed(ctx, na, ErrPeerLost)
 	b.wantAllFailed(ctx, nb, ErrPeerLost)

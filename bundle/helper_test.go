@@ -112,7 +112,7 @@ func (s *side) awaitUp(n int) {
 // of the test and of the manager.
 func (s *side) leavesNothing() {
 	s.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		q := s.dev.Query()
 		if q.QPs <= 1 && q.RegisteredBytes < 2*sideMemory && q.MRs <= 3 && q.CQs <= 2 {
@@ -167,7 +167,7 @@ func (s *side) want(offset int, want []byte) {
 }
 
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

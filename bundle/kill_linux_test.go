@@ -109,7 +109,7 @@ func kill(t *testing.T, round int, listener bool) {
 	posted := s.exchange(memory, 10+round*37)
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it says that it was killed
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for posted > 0 {
 		var out [16]Completion

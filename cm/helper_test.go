@@ -115,7 +115,7 @@ func wantEnd(t testing.TB, c *Conn, reason error) {
 	t.Helper()
 	select {
 	case <-c.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the connection lives")
 	}
 	if !errors.Is(c.Err(), reason) {
@@ -127,7 +127,7 @@ func wantEnd(t testing.TB, c *Conn, reason error) {
 // time wait is over.
 func (s *side) leaves() {
 	s.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		s.m.mu.Lock()
 		known, conns, half := len(s.m.conns), s.m.agent.Machine().Len(), s.m.agent.Machine().HalfOpen()
@@ -144,7 +144,7 @@ func (s *side) leaves() {
 }
 
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

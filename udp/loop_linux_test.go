@@ -122,7 +122,7 @@ func TestWakeIsNotLost(t *testing.T) {
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 				defer cancel()
 				if err := e.WaitProgress(ctx, &f); err != nil {
 					t.Errorf("round %d: %v", i, err)

@@ -71,7 +71,7 @@ func (s *end) sleeps() {
 // wait returns the next completion, which must be a success.
 func (s *end) wait() verbs.Completion {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var out [1]verbs.Completion
 	if _, err := s.cq.Wait(ctx, out[:]); err != nil {

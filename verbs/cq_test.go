@@ -134,7 +134,7 @@ func TestWaitSolicited(t *testing.T) {
 		t.Fatalf("an unsolicited message woke: %d, %v", n, err)
 	}
 	p.a.post(verbs.SendWR{ID: 2, Op: verbs.OpSend, Flags: verbs.Solicited, Inline: []byte{2}})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	n, err := p.b.cq.WaitSolicited(ctx, out[:])
 	if n != 2 || err != nil || out[0].WRID != 0 || !out[1].Solicited {
@@ -152,7 +152,7 @@ func TestWaitSolicited(t *testing.T) {
 func TestConcurrentPostersAndPollers(t *testing.T) {
 	const posters, each = 4, 200
 	p := newPair(t, verbs.QPOptions{Type: verbs.MP, SendDepth: 8})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var threads sync.WaitGroup
 	for poster := range uint64(posters) {

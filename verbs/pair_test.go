@@ -83,7 +83,7 @@ func (s *side) post(wr verbs.SendWR) {
 // wait returns the next completion.
 func (s *side) wait() verbs.Completion {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var out [1]verbs.Completion
 	if _, err := s.cq.Wait(ctx, out[:]); err != nil {
@@ -132,7 +132,7 @@ func (s *side) wantEvent(kind verbs.EventKind) verbs.Event {
 				s.t.Fatalf("event %v, want %v", e, kind)
 			}
 			return e
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			s.t.Fatalf("no event, want %v", kind)
 		}
 	}

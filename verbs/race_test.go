@@ -15,7 +15,7 @@ import (
 // writeUntilFailure keeps writes to b's region in flight until one fails, and
 // returns its status.
 func (p *pair) writeUntilFailure(size int) verbs.Status {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var out [16]verbs.Completion
 	for {

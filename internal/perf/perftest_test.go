@@ -22,7 +22,7 @@ func newPerftestBench(t *testing.T, spec *Spec) (*Client, <-chan error) {
 	network := loopnet.New(loopnet.Options{Paths: 1})
 	open := func(netip.Addr) (*verbs.Device, error) { return network.Open(), nil }
 	server := &PerftestServer{Listener: listener, Open: open, Once: true, Spec: spec}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
 	client := &Client{Address: listener.Addr().String(), Open: open, routes: virtual}
