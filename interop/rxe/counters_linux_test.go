@@ -13,16 +13,13 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// settling is how long counters may take to agree, which is longer than any repetition.
-const settling = 20 * time.Second
-
 // countersDir is where the kernel's driver shows its counters.
 const countersDir = "/sys/class/infiniband/rxe0/ports/1/hw_counters/"
 
 // kernelCounters reads the counters of the kernel's driver.
 func kernelCounters(t *testing.T) map[string]int {
 	t.Helper()
-	text := run(t, 10*time.Second, "busybox", "grep", "-r", "", countersDir)
+	text := run(t, playTime, "busybox", "grep", "-r", "", countersDir)
 	counters := map[string]int{}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, countersDir)), ":")
@@ -88,7 +85,7 @@ func TestCounters(t *testing.T) {
 			}
 			// A packet that was sent twice may still be under way, and not all are counted at
 			// one moment.
-			end := time.Now().Add(settling)
+			end := time.Now().Add(playTime)
 			for {
 				lost := map[direction]int{}
 				if oneOf > 0 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
@@ -159,7 +158,7 @@ func (c *couple) recv(length int) {
 // want waits for a completion of braid; status nil is success.
 func (c *couple) want(status error) verbs.Completion {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), playTime)
 	defer cancel()
 	var done [1]verbs.Completion
 	if _, err := c.cq.Wait(ctx, done[:]); err != nil {

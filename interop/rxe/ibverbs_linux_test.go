@@ -27,8 +27,8 @@ const engineTime = 4 * time.Minute
 // The tests of package ibverbs run on the kernel's driver, with both ends in the machine.
 func TestEngineInTheMachine(t *testing.T) {
 	guest(t)
-	run(t, 10*time.Second, "ip", "address", "replace", guestAddr2.String()+"/24", "dev", "eth0")
-	defer run(t, 10*time.Second, "ip", "address", "del", guestAddr2.String()+"/24", "dev", "eth0")
+	run(t, playTime, "ip", "address", "replace", guestAddr2.String()+"/24", "dev", "eth0")
+	defer run(t, playTime, "ip", "address", "del", guestAddr2.String()+"/24", "dev", "eth0")
 	gidIndexOf(t, guestAddr2)
 	output := run(t, engineTime, engineTest, "-test.v", "-addrs", guestAddr.String()+","+guestAddr2.String())
 	t.Log(output)
@@ -39,7 +39,7 @@ func TestEngineInTheMachine(t *testing.T) {
 func TestEngineOverIPv6(t *testing.T) {
 	guest(t)
 	for _, addr := range []netip.Addr{guestAddr6, guestAddr62} {
-		run(t, 10*time.Second, "ip", "address", "replace", addr.String()+"/64", "dev", "eth0", "nodad")
+		run(t, playTime, "ip", "address", "replace", addr.String()+"/64", "dev", "eth0", "nodad")
 		gidIndexOf(t, addr)
 	}
 	output := run(t, engineTime, engineTest, "-test.v", "-test.run", "Operations|Datagrams", "-addrs", guestAddr6.String()+","+guestAddr62.String())

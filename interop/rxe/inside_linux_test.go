@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A contest is a measurement of the kernel's driver and of braid, both inside the
@@ -32,9 +31,6 @@ var contests = []contest{
 
 func average(r map[string]any) float64 { return r["bw_average_mib_s"].(float64) }
 func typical(r map[string]any) float64 { return r["lat_us"].(map[string]any)["p50"].(float64) }
-
-// insideTime is what one measurement may take.
-const insideTime = 40 * time.Second
 
 // braid runs beside the kernel's driver in the same machine, with the same tests.
 // In a machine with one processor this measures little more than how the two
@@ -63,7 +59,7 @@ func TestInsideTheMachine(t *testing.T) {
 // measureKernel runs perftest's program at both ends.
 func (c contest) measureKernel(t *testing.T) float64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), insideTime)
+	ctx, cancel := context.WithTimeout(t.Context(), playTime)
 	defer cancel()
 	program := append([]string{"ib_" + c.op + "_" + c.metric, "-d", "rxe0", "-F"}, c.args...)
 	server, err := guest(t).Start(ctx, program...)
@@ -96,7 +92,7 @@ func (c contest) measureKernel(t *testing.T) float64 {
 func (c contest) measureBraid(t *testing.T, qp string) float64 {
 	t.Helper()
 	command := fmt.Sprintf("ip link set lo up && braid perf %s %s --loopback --json --qp %s %s", c.op, c.metric, qp, strings.Join(slices.Concat(c.args, patience), " "))
-	output := run(t, insideTime, "busybox", "unshare", "-n", "sh", "-c", command)
+	output := run(t, playTime, "busybox", "unshare", "-n", "sh", "-c", command)
 	var result map[string]any
 	if err := json.Unmarshal([]byte(output), &result); err != nil {
 		t.Fatalf("%v:\n%s", err, output)

@@ -26,10 +26,10 @@ func TestIPv6(t *testing.T) {
 	if output, err := host.CombinedOutput(); err != nil {
 		t.Skipf("interop: this host has no IPv6: %v: %s", err, output)
 	}
-	run(t, 10*time.Second, "ip", "address", "replace", guestAddr6.String()+"/64", "dev", "eth0", "nodad")
+	run(t, playTime, "ip", "address", "replace", guestAddr6.String()+"/64", "dev", "eth0", "nodad")
 	// The two find each other's hardware addresses before it matters how long that
 	// takes.
-	run(t, 30*time.Second, "busybox", "ping6", "-c", "3", hostAddr6.String())
+	run(t, playTime, "busybox", "ping6", "-c", "3", hostAddr6.String())
 	d, err := udp.Open(udp.Config{Addr: hostAddr6})
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func TestIPv6(t *testing.T) {
 // index.
 func gidIndexOf(t *testing.T, addr netip.Addr) int {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		text := run(t, 10*time.Second, "sh", "-c", "for i in 0 1 2 3 4 5 6 7; do cat "+gidsDir+"$i; done")
+	for deadline := time.Now().Add(playTime); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		text := run(t, playTime, "sh", "-c", "for i in 0 1 2 3 4 5 6 7; do cat "+gidsDir+"$i; done")
 		for i, line := range strings.Fields(text) {
 			if gid, err := netip.ParseAddr(line); err == nil && gid.Unmap() == addr {
 				return i

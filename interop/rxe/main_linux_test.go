@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 // prepareAndIsolate makes the machine's image and runs the tests in a network
 // namespace. Its error is ErrUnavailable where no test can run.
 func prepareAndIsolate() (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "braid-interop-")
 	if err != nil {
@@ -141,7 +141,7 @@ func run(t *testing.T, within time.Duration, args ...string) string {
 }
 
 func TestMachine(t *testing.T) {
-	if link := run(t, 10*time.Second, "rdma", "link"); !strings.Contains(link, "rxe0/1 state ACTIVE") {
+	if link := run(t, playTime, "rdma", "link"); !strings.Contains(link, "rxe0/1 state ACTIVE") {
 		t.Errorf("rdma link: %s", link)
 	}
 }

@@ -20,8 +20,8 @@ const ipv4GID = "1"
 // longTimeout is patient with a machine that has to share its processor.
 const longTimeout = time.Second
 
-// playTime is what a game may take in the slow machine.
-const playTime = 60 * time.Second
+// playTime is what anything may take in the slow machine, on processors that may have much else to do.
+const playTime = 2 * time.Minute
 
 func TestPingpong(t *testing.T) {
 	for _, c := range []pingpong.Config{

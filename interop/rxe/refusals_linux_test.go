@@ -186,7 +186,7 @@ func TestMessageIsTooLong(t *testing.T) {
 
 func wantBraidError(t *testing.T, c *couple) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); c.qp.State() != verbs.Err; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(playTime); c.qp.State() != verbs.Err; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("braid's queue pair is in state %v", c.qp.State())
 			return

@@ -229,7 +229,7 @@ func (k *kernelEnd) poll(within time.Duration) (c kernelWC, ok bool) {
 // want waits for a completion with a status.
 func (k *kernelEnd) want(status int) kernelWC {
 	k.t.Helper()
-	c, ok := k.poll(20 * time.Second)
+	c, ok := k.poll(playTime)
 	if !ok {
 		k.t.Fatalf("the kernel completes nothing; status %d was expected", status)
 	}

@@ -25,7 +25,7 @@ type Config struct {
 }
 
 const (
-	bootTime     = 90 * time.Second
+	bootTime     = 5 * time.Minute
 	shutdownTime = 5 * time.Second
 )
 
