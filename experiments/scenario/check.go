@@ -65,7 +65,7 @@ func (c *checker) share(field string, got float64) {
 // named demands one of several names.
 func (c *checker) named(field, got string, names []string) {
 	if !slices.Contains(names, got) {
-		c.wrongName(field, strconv.Quote(got), "one of "+list(names), similar(got, names))
+		c.wrongName(field, strconv.Quote(got), oneOf(names), similar(got, names))
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *checker) checkWorkload() bool {
 		case len(names) == 1:
 			w.Transport = names[0]
 		default:
-			c.wrong(field+".transport", "nothing", "one of "+list(names))
+			c.wrong(field+".transport", "nothing", oneOf(names))
 		}
 		flows, err := c.drawFlows(i)
 		if err != nil {

@@ -14,6 +14,9 @@ import (
 // types, so that every field of a builder or generator is a field of the
 // scenario; it goes on after an error, so that all are found at once; and it
 // remembers where each field stands, for what later checks have to say.
+//
+// The library's own strict decoding (KnownFields) gives the line of an unknown field but
+// neither its column nor what there is instead, and cannot know fields that depend on a kind.
 type decoder struct {
 	file   string
 	errors Errors
@@ -70,11 +73,17 @@ func describe(n *yaml.Node) string {
 	return strconv.Quote(n.Value)
 }
 
+// resolved is a node, or what it is an alias of.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
 // value decodes a node into a Go value.
 func (d *decoder) value(n *yaml.Node, field string, v reflect.Value, as form) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = resolved(n)
 	d.places[field] = n
 	if v.Kind() == reflect.Pointer && v.Type() != distributionType {
 		if v.IsNil() {
@@ -168,9 +177,7 @@ func (d *decoder) field(n *yaml.Node, name string, f structField, parent any) {
 		d.value(n, name, f.value, f.form)
 		return
 	}
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = resolved(n)
 	d.places[name] = n
 	if n.Kind != yaml.MappingNode {
 		d.fail(n, Error{Field: name, Got: describe(n), Want: "a mapping by name"})

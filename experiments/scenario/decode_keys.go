@@ -26,7 +26,7 @@ func (d *decoder) checkKeys(n *yaml.Node, field string, fields []structField) {
 			d.fail(key, Error{Field: name, Got: "the field a second time", Want: "it only once"})
 		case fields != nil && !slices.Contains(names, key.Value):
 			d.fail(key, Error{
-				Field: name, Got: "an unknown field", Want: "one of " + strings.Join(names, ", "),
+				Field: name, Got: "an unknown field", Want: oneOf(names),
 				Suggestion: similar(key.Value, names),
 			})
 		}
@@ -46,14 +46,10 @@ func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 
 // text is the word that a key of a mapping holds; empty if there is none.
 func text(mapping *yaml.Node, name string) string {
-	_, value := entry(mapping, name)
-	switch {
-	case value == nil:
-		return ""
-	case value.Kind == yaml.AliasNode:
-		return value.Alias.Value
+	if _, value := entry(mapping, name); value != nil {
+		return resolved(value).Value
 	}
-	return value.Value
+	return ""
 }
 
 func join(field, name string) string {

@@ -18,46 +18,13 @@ import (
 // Names is a list of names; a single one may stand without brackets.
 type Names []string
 
-// words is an enumeration: its values by name, in order.
-type words []struct {
-	name  string
-	value int64
-}
-
-func (w words) names() []string {
-	names := make([]string, len(w))
-	for i := range w {
-		names[i] = w[i].name
-	}
-	return names
-}
-
-func (w words) nameOf(value int64) string {
-	for _, word := range w {
-		if word.value == value {
-			return word.name
-		}
-	}
-	return strconv.FormatInt(value, 10)
-}
-
 // enumerations are the types of other packages of which a scenario writes the
 // names instead of the numbers.
-var enumerations = map[reflect.Type]words{
-	reflect.TypeFor[workload.Senders](): {
-		{"every-host", int64(workload.EveryHost)},
-		{"first-half", int64(workload.FirstHalf)},
-		{"random-half", int64(workload.RandomHalf)},
-	},
-	reflect.TypeFor[sim.Direction](): {
-		{"both", int64(sim.Both)}, {"forth", int64(sim.Forth)}, {"back", int64(sim.Back)},
-	},
-	reflect.TypeFor[sim.Operation](): {
-		{"write", int64(sim.ByWrite)}, {"send", int64(sim.BySend)}, {"read", int64(sim.ByRead)},
-	},
-	reflect.TypeFor[transport.Recovery](): {
-		{"go-back-n", int64(transport.GoBackN)}, {"go-back-0", int64(transport.GoBackZero)},
-	},
+var enumerations = map[reflect.Type][]string{
+	reflect.TypeFor[workload.Senders]():   {workload.EveryHost: "every-host", workload.FirstHalf: "first-half", workload.RandomHalf: "random-half"},
+	reflect.TypeFor[sim.Direction]():      {sim.Both: "both", sim.Forth: "forth", sim.Back: "back"},
+	reflect.TypeFor[sim.Operation]():      {sim.ByWrite: "write", sim.BySend: "send", sim.ByRead: "read"},
+	reflect.TypeFor[transport.Recovery](): {transport.GoBackN: "go-back-n", transport.GoBackZero: "go-back-0"},
 }
 
 var distributionType = reflect.TypeFor[*workload.Distribution]()
@@ -92,7 +59,7 @@ func (d *decoder) scalar(n *yaml.Node, field string, v reflect.Value, as form) {
 	case v.Kind() == reflect.String:
 		v.SetString(n.Value)
 		if as.words != nil && !slices.Contains(as.words(), n.Value) {
-			d.oneOf(n, field, as.words())
+			d.unknownWord(n, field, as.words())
 		}
 		return
 	case v.Kind() == reflect.Bool:
@@ -151,29 +118,22 @@ func setInteger(v reflect.Value, text string, u unit) bool {
 	return true
 }
 
-func (d *decoder) enumerated(n *yaml.Node, field string, v reflect.Value, enum words) {
-	for _, word := range enum {
-		if word.name == n.Value {
-			if v.CanUint() {
-				v.SetUint(uint64(word.value))
-			} else {
-				v.SetInt(word.value)
-			}
-			return
-		}
+// enumerated decodes the name of a value.
+func (d *decoder) enumerated(n *yaml.Node, field string, v reflect.Value, names []string) {
+	value := slices.Index(names, n.Value)
+	if value < 0 {
+		d.unknownWord(n, field, names)
+		return
 	}
-	d.oneOf(n, field, enum.names())
+	v.Set(reflect.ValueOf(value).Convert(v.Type()))
 }
 
-// oneOf refuses a word that is none of several.
-func (d *decoder) oneOf(n *yaml.Node, field string, names []string) {
-	got := "nothing"
-	word := ""
-	if n != nil {
-		got, word = describe(n), n.Value
-	}
-	d.fail(n, Error{Field: field, Got: got, Want: "one of " + strings.Join(names, ", "), Suggestion: similar(word, names)})
+// unknownWord refuses a word that is none of several.
+func (d *decoder) unknownWord(n *yaml.Node, field string, names []string) {
+	d.fail(n, Error{Field: field, Got: describe(n), Want: oneOf(names), Suggestion: similar(n.Value, names)})
 }
+
+func oneOf(names []string) string { return "one of " + strings.Join(names, ", ") }
 
 // distribution reads flow sizes: a published name or points.
 func (d *decoder) distribution(n *yaml.Node, field string, v reflect.Value) {
@@ -198,10 +158,10 @@ func (d *decoder) distribution(n *yaml.Node, field string, v reflect.Value) {
 // wanted says what a field of a type holds.
 func wanted(t reflect.Type, as form) string {
 	if as.words != nil {
-		return "one of " + list(as.words())
+		return oneOf(as.words())
 	}
 	if enum, ok := enumerations[t]; ok {
-		return "one of " + strings.Join(enum.names(), ", ")
+		return oneOf(enum)
 	}
 	if n, ok := notations[as.unit]; ok {
 		return n.want
@@ -210,7 +170,7 @@ func wanted(t reflect.Type, as form) string {
 	case as.unit == unitHost:
 		return `a host number, or "any"`
 	case t == distributionType:
-		return "bytes:percent points, or one of " + strings.Join(workload.DistributionNames(), ", ")
+		return "bytes:percent points, or " + oneOf(workload.DistributionNames())
 	case t.Kind() == reflect.String:
 		return "a word"
 	case t.Kind() == reflect.Bool:

@@ -111,7 +111,7 @@ func (e *ECN) word() string {
 }
 
 func (e *ECN) words() string {
-	return "one of " + list(sortedKeys(markings)) + ", or {kmin: SIZE, kmax: SIZE, pmax: NUMBER}"
+	return oneOf(sortedKeys(markings)) + ", or {kmin: SIZE, kmax: SIZE, pmax: NUMBER}"
 }
 
 func (e *ECN) choose(*decoder, *yaml.Node, string) bool {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,8 +52,8 @@ func listField(v reflect.Value, name string, as form, fields *[]Field) {
 	case v.Kind() == reflect.Struct:
 		listFields(v, name, fields)
 	case v.Kind() == reflect.Map:
-		for _, key := range sortedKeysOf(v) {
-			listField(v.MapIndex(reflect.ValueOf(key)), join(name, key), form{}, fields)
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			listField(v.MapIndex(key), join(name, key.String()), form{}, fields)
 		}
 	case isScalar(v.Type().Elem()):
 		*fields = append(*fields, Field{name, "a list; each " + wanted(v.Type().Elem(), as), listText(v, as.unit)})
@@ -63,14 +64,6 @@ func listField(v reflect.Value, name string, as form, fields *[]Field) {
 			listField(v.Index(i), fmt.Sprintf("%s[%d]", name, i), form{}, fields)
 		}
 	}
-}
-
-func sortedKeysOf(m reflect.Value) []string {
-	names := map[string]bool{}
-	for _, key := range m.MapKeys() {
-		names[key.String()] = true
-	}
-	return sortedKeys(names)
 }
 
 // listText writes a list of words.
@@ -96,10 +89,7 @@ func listText(v reflect.Value, u unit) string {
 // valueText writes a word as a scenario has it.
 func valueText(v reflect.Value, u unit) string {
 	if enum, ok := enumerations[v.Type()]; ok {
-		if v.CanUint() {
-			return enum.nameOf(int64(v.Uint()))
-		}
-		return enum.nameOf(v.Int())
+		return enum[v.Convert(reflect.TypeFor[int]()).Int()]
 	}
 	if d, ok := v.Interface().(*workload.Distribution); ok {
 		if d == nil {

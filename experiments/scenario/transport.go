@@ -1,8 +1,8 @@
 package scenario
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -45,14 +45,14 @@ func (t *Transport) choose(d *decoder, mapping *yaml.Node, field string) bool {
 		}
 		o, ok := presets[preset]
 		if !ok {
-			d.chooseOneOf(mapping, join(field, "preset"), sortedKeys(presets))
+			d.unknownKind(mapping, field, "preset", sortedKeys(presets))
 			return false
 		}
 		t.MP = mpOf(preset, o())
 	case kindRC:
 		t.RC = defaultRC()
 	default:
-		d.chooseOneOf(mapping, join(field, "kind"), []string{kindMP, kindRC})
+		d.unknownKind(mapping, field, "kind", []string{kindMP, kindRC})
 		return false
 	}
 	return true
@@ -97,15 +97,4 @@ func orNone(n int) int {
 	return n
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func list(names []string) string { return strings.Join(names, ", ") }
-
-func lastDot(field string) int { return strings.LastIndexByte(field, '.') }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

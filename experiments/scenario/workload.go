@@ -16,8 +16,7 @@ type Workload struct {
 	Kind      string `oneof:"workload"`
 	Transport string // by name; may be left out where there is only one
 	Hosts     []int  // the hosts among which there is traffic; none: all
-
-	generator any // points to the generator's configuration
+	chosen
 }
 
 // traceConfig is a workload from a file.
@@ -27,10 +26,7 @@ type traceConfig struct {
 }
 
 // generators are the kinds of workload.
-var generators = []struct {
-	kind   string
-	config any
-}{
+var generators = kinds{
 	{"permutation", workload.Permutation{}},
 	{"incast", workload.Incast{}},
 	{"all-to-all", workload.AllToAll{}},
@@ -44,33 +40,10 @@ var generators = []struct {
 }
 
 // WorkloadKinds lists the kinds of workload.
-func WorkloadKinds() []string {
-	kinds := make([]string, len(generators))
-	for i, g := range generators {
-		kinds[i] = g.kind
-	}
-	return kinds
-}
+func WorkloadKinds() []string { return generators.names() }
 
 func (w *Workload) choose(d *decoder, mapping *yaml.Node, field string) bool {
-	kind := text(mapping, "kind")
-	for _, g := range generators {
-		if g.kind == kind {
-			config := reflect.New(reflect.TypeOf(g.config))
-			config.Elem().Set(reflect.ValueOf(g.config))
-			w.generator = config.Interface()
-			return true
-		}
-	}
-	d.chooseOneOf(mapping, join(field, "kind"), WorkloadKinds())
-	return false
-}
-
-func (w *Workload) parts() []any {
-	if w.generator == nil {
-		return nil
-	}
-	return []any{w.generator}
+	return w.chooseFrom(generators, d, mapping, field)
 }
 
 // streamMessage is the message size of an endless flow that names none. The
@@ -104,7 +77,7 @@ func (s *Scenario) drawFlows(i int) ([]workload.Flow, error) {
 
 // generatorOf fills in what the rest of the scenario already says.
 func (s *Scenario) generatorOf(w *Workload) (workload.Generator, error) {
-	switch g := w.generator.(type) {
+	switch g := w.config.(type) {
 	case *traceConfig:
 		f, err := os.Open(s.beside(g.File))
 		if err != nil {
@@ -127,7 +100,7 @@ func (s *Scenario) generatorOf(w *Workload) (workload.Generator, error) {
 		}
 		return p, nil
 	}
-	return reflect.ValueOf(w.generator).Elem().Interface().(workload.Generator), nil
+	return reflect.ValueOf(w.config).Elem().Interface().(workload.Generator), nil
 }
 
 // hostRate is the rate of the slowest host's link.

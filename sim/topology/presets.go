@@ -22,16 +22,6 @@ func Presets() []Preset {
 	}
 }
 
-// Named finds a preset's builder by name.
-func Named(name string) (Builder, bool) {
-	for _, p := range Presets() {
-		if p.Name == name {
-			return p.Builder, true
-		}
-	}
-	return nil, false
-}
-
 // Testbed is figure 10 of MP-RDMA (section 5): ten servers with 40 Gb/s NICs
 // under two ToR switches, joined by four switches that form four equal paths.
 // Experiments change Rates: 10 Gb/s each for figures 11b and 15, 1 Gb/s on path 4
