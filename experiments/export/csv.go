@@ -2,98 +2,41 @@ package export
 
 import (
 	"encoding/csv"
-	"errors"
-	"fmt"
 	"io"
-	"strings"
+
+	"github.com/parquet-go/parquet-go"
 )
 
-// csvEncoder writes records as RFC 4180 has them, with a line of names first and
-// lines that end in a bare newline.
-type csvEncoder struct {
-	out    io.Writer
-	line   []byte // reused
-	single bool   // there is only one column
+// csvEncoder writes rows with the columns that they have in Parquet, a line of names first.
+type csvEncoder[T any] struct {
+	out    *csv.Writer
+	schema *parquet.Schema
+	row    parquet.Row // reused
+	fields []string    // reused
 }
 
-func newCSVEncoder(out io.Writer, schema Schema) (*csvEncoder, error) {
-	e := &csvEncoder{out: out, single: len(schema) == 1}
-	for i, column := range schema {
-		if i > 0 {
-			e.line = append(e.line, ',')
-		}
-		e.line = append(e.line, column.Name...)
+func newCSVEncoder[T any](out io.Writer) (*csvEncoder[T], error) {
+	e := &csvEncoder[T]{out: csv.NewWriter(out), schema: parquet.SchemaOf(new(T))}
+	for _, column := range e.schema.Columns() {
+		e.fields = append(e.fields, column[0])
 	}
-	return e, e.flushLine()
+	return e, e.out.Write(e.fields)
 }
 
-func (e *csvEncoder) encode(r Record) error {
-	for i, v := range r {
-		if i > 0 {
-			e.line = append(e.line, ',')
+func (e *csvEncoder[T]) Write(rows []T) (int, error) {
+	for n := range rows {
+		e.row = e.schema.Deconstruct(e.row[:0], &rows[n])
+		for i, value := range e.row {
+			e.fields[i] = value.String()
 		}
-		if v.kind == String {
-			e.line = appendText(e.line, v.text, e.single)
-		} else {
-			e.line = v.append(e.line)
+		if err := e.out.Write(e.fields); err != nil {
+			return n, err
 		}
 	}
-	return e.flushLine()
+	return len(rows), nil
 }
 
-func (e *csvEncoder) finish() error { return nil }
-
-func (e *csvEncoder) flushLine() error {
-	e.line = append(e.line, '\n')
-	_, err := e.out.Write(e.line)
-	e.line = e.line[:0]
-	return err
-}
-
-// appendText writes text, in quotes if a reader could misunderstand it without.
-// An empty line means no record to most readers, so the empty text of a single
-// column needs quotes too.
-func appendText(b []byte, text string, single bool) []byte {
-	quoted := strings.ContainsAny(text, ",\"\r\n") || strings.HasPrefix(text, " ") || single && text == ""
-	if !quoted {
-		return append(b, text...)
-	}
-	b = append(b, '"')
-	b = append(b, strings.ReplaceAll(text, `"`, `""`)...)
-	return append(b, '"')
-}
-
-// readCSV reads a whole file. Line ends inside text come back as bare newlines,
-// as encoding/csv has it.
-func readCSV(in io.Reader, schema Schema) ([]Record, error) {
-	reader := csv.NewReader(in)
-	reader.FieldsPerRecord = len(schema)
-	reader.ReuseRecord = true
-	names, err := reader.Read()
-	if err != nil {
-		return nil, fmt.Errorf("line of names: %w: %w", ErrSchema, err)
-	}
-	for i, column := range schema {
-		if names[i] != column.Name {
-			return nil, fmt.Errorf("column %d is called %q, not %q: %w", i, names[i], column.Name, ErrSchema)
-		}
-	}
-	var records []Record
-	for {
-		fields, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return records, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrValue, err)
-		}
-		record := make(Record, len(fields))
-		for i, field := range fields {
-			if record[i], err = parseValue(schema[i].Kind, strings.Clone(field)); err != nil {
-				line, _ := reader.FieldPos(i)
-				return nil, fmt.Errorf("line %d, column %q: %w: %w", line, schema[i].Name, ErrValue, err)
-			}
-		}
-		records = append(records, record)
-	}
+func (e *csvEncoder[T]) Close() error {
+	e.out.Flush()
+	return e.out.Error()
 }

@@ -31,25 +31,21 @@ func (d *fullDisk) Close() error         { return nil }
 func (d *fullDisk) publish(string) error { d.published = true; return nil }
 func (d *fullDisk) discard()             { d.discarded = true }
 
+type linkRow struct {
+	N    int64  `parquet:"n,delta"`
+	Name string `parquet:"name,dict"`
+}
+
 func TestAFullDiskIsReportedAndCleanedUp(t *testing.T) {
-	schema := Schema{{"n", Int64}, {"name", String}}
+	rows := func(yield func(linkRow) bool) {
+		for i := int64(0); i < 200_000 && yield(linkRow{i * i * i, "link"}); i++ {
+		}
+	}
 	for _, path := range []string{"x.csv", "x.parquet"} {
 		for _, disk := range []*fullDisk{{room: 0}, {room: 100}, {room: 300_000}, {room: 1 << 30, syncError: syscall.ENOSPC}} {
-			w, err := create(path, schema, func(string) (file, error) { return disk, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
-			var failed error
-			for i := int64(0); i < 200_000 && failed == nil; i++ {
-				failed = w.Append(Record{IntValue(i * i * i), StringValue("link")})
-			}
-			if closed := w.Close(); failed == nil {
-				failed = closed
-			} else if closed == nil {
-				t.Errorf("%s: Close forgets the error of Append", path)
-			}
-			if !errors.Is(failed, syscall.ENOSPC) {
-				t.Errorf("%s: %v", path, failed)
+			err := write(rows, func(string) (file, error) { return disk, nil }, []string{path})
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%s: %v", path, err)
 			}
 			if disk.published || !disk.discarded {
 				t.Errorf("%s: published %v, discarded %v", path, disk.published, disk.discarded)
@@ -64,12 +60,9 @@ func TestTheKernelsFullDisk(t *testing.T) {
 	if err != nil {
 		t.Skip("this system has no /dev/full")
 	}
-	w, err := create("x.csv", Schema{{"n", Int64}}, func(string) (file, error) { return device{full}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("Close: %v", err)
+	none := func(func(linkRow) bool) {}
+	if err := write(none, func(string) (file, error) { return device{full}, nil }, []string{"x.csv"}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
 	}
 }
 

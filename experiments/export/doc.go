@@ -1,22 +1,18 @@
-// Package export writes the records of an experiment as CSV and as Parquet.
+// Package export writes the rows of an experiment as CSV and as Parquet.
 //
-// # The flow
-//
-//	type Flow struct { ID int `col:"flow"`; FCT float64 `col:"fct_us"` }
-//	CreateRows[Flow]("flows.csv", "flows.parquet") ──> Append(flow)… ──> Close
-//	   ──> each record is checked against the schema and encoded as it comes
+//	type Flow struct { ID int `parquet:"flow,delta"`; FCT float64 `parquet:"fct_us"` }
+//	Write(flows, "flows.csv", "flows.parquet")
+//	   ──> each row is encoded as it comes
 //	   ──> bytes go to a temporary file beside the target
-//	   ──> Close syncs all files, then renames them to their targets
+//	   ──> all files are synced, then renamed to their targets
 //
-// A target therefore either does not change or holds every record: a full disk, a
-// bad record or a crash leaves no half file under its name. The first error is
-// returned, removes what was written so far, and is returned again by whatever is
-// called afterwards.
+// A target therefore either does not change or holds every row: a full disk or a
+// crash leaves no half file under its name.
 //
-// [Create] does the same for records whose columns are known only at run time,
-// such as those of a sweep. [ReadRows] and [Read] read both formats back.
+// The columns are those that parquet-go makes of the struct, in CSV too. The tag
+// delta suits numbers that grow, dict text that repeats.
 //
-// The same records give the same bytes on every machine. That is why Parquet pages
+// The same rows give the same bytes on every machine. That is why Parquet pages
 // are compressed with gzip: the faster codecs have assembly for some processors
 // that chooses other matches than their portable code.
 //

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/braid-rdma/braid/experiments/export"
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/braid-rdma/braid/experiments/scenario"
 )
 
@@ -117,30 +119,64 @@ func TestWrite(t *testing.T) {
 	if err := Write(dir, run); err != nil {
 		t.Fatal(err)
 	}
-	for _, ending := range []string{".csv", ".parquet"} {
-		flows, err := export.ReadRows[FlowRow](filepath.Join(dir, "flows"+ending))
+	flows := readBack[FlowRow](t, dir, "flows")
+	if len(flows) != 5 || flows[0].FCTUs <= 0 || flows[3].Error == "" || flows[3].FinishedUs != -1 || flows[4].Bytes != 0 {
+		t.Errorf("got %+v", flows)
+	}
+	if links := readBack[LinkRow](t, dir, "links"); len(links) != 2*len(run.Scenario.Graph().Links) || links[0].Utilisation <= 0 {
+		t.Errorf("got %d links", len(links))
+	}
+	if series := readBack[SampleRow](t, dir, "series"); len(series) != len(run.Samples.Times)*len(run.Samples.Series) {
+		t.Errorf("got %d samples", len(series))
+	}
+	paths := readBack[PathRow](t, dir, "paths")
+	if len(paths) != 64 || !slices.ContainsFunc(paths, func(p PathRow) bool { return p.Acknowledged > 0 }) {
+		t.Errorf("got %d paths", len(paths))
+	}
+	if degrees := readBack[DegreeRow](t, dir, "degrees"); len(degrees) == 0 || degrees[0].Degree != 0 {
+		t.Errorf("got degrees %v", degrees)
+	}
+}
+
+// readBack returns the rows of a Parquet file, and checks that there are as many lines of CSV.
+func readBack[T any](t *testing.T, dir, name string) []T {
+	t.Helper()
+	rows, err := parquet.ReadFile[T](filepath.Join(dir, name+".parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name+".csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := bytes.Count(text, []byte("\n")); lines != len(rows)+1 {
+		t.Errorf("%s has %d rows as Parquet and %d lines as CSV", name, len(rows), lines)
+	}
+	return rows
+}
+
+// TestSchemas: the columns of the files are what readers have written their notebooks for.
+func TestSchemas(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(dir, mustRun(t)); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, name := range []string{"flows.parquet", "links.parquet", "series.parquet", "paths.parquet", "degrees.parquet"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(flows) != 5 || flows[0].FCTUs <= 0 || flows[3].Error == "" || flows[3].FinishedUs != -1 || flows[4].Bytes != 0 {
-			t.Errorf("%s: got %+v", ending, flows)
+		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
 		}
-		links, err := export.ReadRows[LinkRow](filepath.Join(dir, "links"+ending))
-		if err != nil || len(links) != 2*len(run.Scenario.Graph().Links) || links[0].Utilisation <= 0 {
-			t.Errorf("%s: got %d links, %v", ending, len(links), err)
-		}
-		series, err := export.ReadRows[SampleRow](filepath.Join(dir, "series"+ending))
-		if err != nil || len(series) != len(run.Samples.Times)*len(run.Samples.Series) {
-			t.Errorf("%s: got %d samples, %v", ending, len(series), err)
-		}
-		paths, err := export.ReadRows[PathRow](filepath.Join(dir, "paths"+ending))
-		if err != nil || len(paths) != 64 || !slices.ContainsFunc(paths, func(p PathRow) bool { return p.Acknowledged > 0 }) {
-			t.Errorf("%s: got %d paths, %v", ending, len(paths), err)
-		}
-		degrees, err := export.ReadRows[DegreeRow](filepath.Join(dir, "degrees"+ending))
-		if err != nil || len(degrees) == 0 || degrees[0].Degree != 0 {
-			t.Errorf("%s: got degrees %v, %v", ending, degrees, err)
-		}
+		fmt.Fprintln(&got, name)
+		fmt.Fprintln(&got, f.Schema())
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", "schemas.golden"))
+	if err != nil || got.String() != string(want) {
+		t.Errorf("testdata/schemas.golden differs from (%v)\n%s", err, got.String())
 	}
 }
 

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -88,8 +89,8 @@ func (w writer) paths() error {
 		for _, number := range measured {
 			for path, p := range w.run.Flows[number].State().Paths {
 				row := PathRow{
-					Flow: number, Path: path, Sent: p.Sent, Acknowledged: p.Acknowledged, Lost: p.Lost, Marked: p.Marked,
-					Bytes: p.Bytes, RTTUs: float64(p.SmoothedRTT) / 1000, Retired: p.Retired,
+					Flow: number, Path: path, Sent: int64(p.Sent), Acknowledged: int64(p.Acknowledged), Lost: int64(p.Lost), Marked: int64(p.Marked),
+					Bytes: int64(p.Bytes), RTTUs: float64(p.SmoothedRTT) / 1000, Retired: p.Retired,
 				}
 				if !yield(row) {
 					return
@@ -106,7 +107,7 @@ func (w writer) degrees() error {
 	return table(w.dir, "degrees", func(yield func(DegreeRow) bool) {
 		for _, name := range slices.Sorted(maps.Keys(w.run.Degrees)) {
 			for degree, packets := range w.run.Degrees[name].Counts() {
-				if packets > 0 && !yield(DegreeRow{name, degree, packets}) {
+				if packets > 0 && !yield(DegreeRow{name, degree, int64(packets)}) {
 					return
 				}
 			}
@@ -115,17 +116,7 @@ func (w writer) degrees() error {
 }
 
 // table writes rows as CSV and as Parquet.
-func table[T any](dir, name string, rows func(yield func(T) bool)) error {
+func table[T any](dir, name string, rows iter.Seq[T]) error {
 	base := filepath.Join(dir, name)
-	out, err := export.CreateRows[T](base+".csv", base+".parquet")
-	if err != nil {
-		return err
-	}
-	defer out.Abort()
-	for row := range rows {
-		if err := out.Append(row); err != nil {
-			return err
-		}
-	}
-	return out.Close()
+	return export.Write(rows, base+".csv", base+".parquet")
 }
