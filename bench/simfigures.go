@@ -9,6 +9,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -66,11 +67,9 @@ func (f *simFigures) takeFlows(results []sim.FlowResult) {
 	}
 	slices.Sort(durations)
 	slices.Sort(slowdowns)
-	f.CompletionMicros = spread{durations[0], quantile(durations, 0.5), durations[len(durations)-1]}
-	f.SlowdownP99 = quantile(slowdowns, 0.99)
-	for _, s := range slowdowns {
-		f.SlowdownMean += s / float64(len(slowdowns))
-	}
+	f.CompletionMicros = spread{durations[0], statistics.Quantile(durations, 0.5), durations[len(durations)-1]}
+	f.SlowdownP99 = statistics.Quantile(slowdowns, 0.99)
+	f.SlowdownMean = statistics.Mean(slowdowns)
 }
 
 // requireFinished refuses results that a figure cannot be taken from.
@@ -104,9 +103,4 @@ func addToDigest(w hash.Hash, r *sim.FlowResult) {
 		panic(err)
 	}
 	fmt.Fprintln(w, r.Err)
-}
-
-// quantile of sorted values.
-func quantile(sorted []float64, q float64) float64 {
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }

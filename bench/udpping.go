@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/internal/statistics"
 )
 
 const (
@@ -161,6 +163,5 @@ func openUDP() (int, error) {
 
 // halfMicros is the quantile of sorted round trips, halved, in microseconds.
 func halfMicros(sorted []time.Duration, quantile float64) float64 {
-	index := min(int(quantile*float64(len(sorted))), len(sorted)-1)
-	return float64(sorted[index].Nanoseconds()) / 2 / 1000
+	return float64(statistics.Quantile(sorted, quantile).Nanoseconds()) / 2 / 1000
 }

@@ -1,10 +1,10 @@
 package experiment
 
 import (
-	"math"
 	"slices"
 
 	"github.com/braid-rdma/braid/experiments/table"
+	"github.com/braid-rdma/braid/internal/statistics"
 )
 
 // Latencies are the completion times, in µs and in order, of the flows of a class that began and ended in the time that
@@ -19,13 +19,12 @@ func (r *Reading) Latencies(class string) (us []float64) {
 	return us
 }
 
-// Quantile is the least of the sorted values that the given fraction of them does not exceed; table.NoNumber if there
-// are none.
+// Quantile is that of statistics; table.NoNumber if there are no values.
 func Quantile(sorted []float64, fraction float64) float64 {
 	if len(sorted) == 0 {
 		return table.NoNumber()
 	}
-	return sorted[max(0, int(math.Ceil(fraction*float64(len(sorted))))-1)]
+	return statistics.Quantile(sorted, fraction)
 }
 
 // Latency is a measure: a quantile of the latencies of a class, in µs.

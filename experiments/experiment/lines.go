@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/braid-rdma/braid/experiments/plot"
+	"github.com/braid-rdma/braid/internal/statistics"
 )
 
 // Sweep is lines over a parameter.
@@ -88,7 +89,7 @@ func (t Traces) Draw(r Results) Chart {
 		of, together := line.Of(reading), max(1, t.Together)
 		s := plot.Series{Name: line.Name, Style: line.Style}
 		for i := together; i <= len(of.Times); i += together {
-			y := sum(of.Values[i-together:i]) / float64(together)
+			y := statistics.Mean(of.Values[i-together : i])
 			s.Points = append(s.Points, plot.Point{X: milliseconds(of.Times[i-1]), Y: y})
 		}
 		l.Series = append(l.Series, s)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/braid-rdma/braid/experiments/scenario"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -48,7 +49,7 @@ type Bin struct {
 }
 
 // Goodput is that of all flows in Gb/s.
-func (r *Reading) Goodput() float64 { return sum(r.Goodputs) }
+func (r *Reading) Goodput() float64 { return statistics.Sum(r.Goodputs) }
 
 // Pauses is how many PFC frames that stop were received.
 func (r *Reading) Pauses() (n float64) {
@@ -111,13 +112,6 @@ func rates(before, after []int64, in sim.Time) []float64 {
 		r[i] = float64(after[i]-before[i]) * 8 / in.Seconds() / gbps
 	}
 	return r
-}
-
-func sum(values []float64) (s float64) {
-	for _, v := range values {
-		s += v
-	}
-	return s
 }
 
 // failure is the error of the first flow that has one.

@@ -8,6 +8,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/table"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -39,7 +40,7 @@ func (r Results) Mean(name, measure string) float64 {
 }
 
 // Average is the mean of numbers; table.NoNumber of none.
-func Average(values []float64) float64 { return sum(values) / float64(len(values)) }
+func Average(values []float64) float64 { return statistics.Mean(values) }
 
 // First is the first reading of a case; nil if it was not run.
 func (r Results) First(name string) *Reading {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/braid-rdma/braid/experiments/scenario"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -119,12 +120,5 @@ func (d Degrees) Packets() (n uint64) {
 
 // Quantile is the degree that the given fraction of the packets does not exceed.
 func (d Degrees) Quantile(fraction float64) int {
-	enough := uint64(math.Ceil(fraction * float64(d.Packets())))
-	below := uint64(0)
-	for degree, n := range d {
-		if below += n; below >= enough {
-			return degree
-		}
-	}
-	return 0
+	return statistics.CountQuantile(d, fraction)
 }

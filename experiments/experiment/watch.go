@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/braid-rdma/braid/experiments/scenario"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -126,6 +127,6 @@ func (w *watch) takeBin() {
 	for _, l := range w.run.Net.Links() {
 		pauses += l.Pauses
 	}
-	w.reading.Bins = append(w.reading.Bins, Bin{End: w.at, Goodput: sum(flows), Flows: flows, Pauses: pauses - w.pauses})
+	w.reading.Bins = append(w.reading.Bins, Bin{End: w.at, Goodput: statistics.Sum(flows), Flows: flows, Pauses: pauses - w.pauses})
 	w.acked, w.pauses = now, pauses
 }

@@ -1,8 +1,9 @@
 package results
 
 import (
-	"math"
 	"slices"
+
+	"github.com/braid-rdma/braid/internal/statistics"
 )
 
 // Statistics describes some numbers. All fields are 0 where there were none.
@@ -23,36 +24,8 @@ func statisticsOf(values []float64) Statistics {
 	}
 	slices.Sort(values)
 	return Statistics{
-		Count: len(values), Mean: sum(values) / float64(len(values)),
-		Min: values[0], P50: quantile(values, 0.5), P99: quantile(values, 0.99), P999: quantile(values, 0.999),
+		Count: len(values), Mean: statistics.Mean(values),
+		Min: values[0], P50: statistics.Quantile(values, 0.5), P99: statistics.Quantile(values, 0.99), P999: statistics.Quantile(values, 0.999),
 		Max: values[len(values)-1],
 	}
-}
-
-// quantile is the least of the sorted values that the given fraction of them does
-// not exceed (nearest rank): a value that occurred, not one between two.
-func quantile(sorted []float64, fraction float64) float64 {
-	rank := int(math.Ceil(fraction * float64(len(sorted))))
-	return sorted[max(0, rank-1)]
-}
-
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
-	}
-	return total
-}
-
-// jain is Jain's index of fairness: 1 where all have the same, 1/n where one has
-// all.
-func jain(values []float64) float64 {
-	squares := 0.0
-	for _, v := range values {
-		squares += float64(v * v) // the conversion forbids to fuse product and sum
-	}
-	if squares == 0 {
-		return 0
-	}
-	total := sum(values)
-	return total * total / (float64(len(values)) * squares)
 }

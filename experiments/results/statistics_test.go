@@ -1,9 +1,6 @@
 package results
 
-import (
-	"math"
-	"testing"
-)
+import "testing"
 
 func TestStatistics(t *testing.T) {
 	var values []float64
@@ -20,21 +17,5 @@ func TestStatistics(t *testing.T) {
 	}
 	if got := statisticsOf(nil); got != (Statistics{}) {
 		t.Errorf("got %+v of nothing", got)
-	}
-}
-
-func TestJain(t *testing.T) {
-	for _, test := range []struct {
-		values []float64
-		want   float64
-	}{
-		{[]float64{3, 3, 3}, 1},
-		{[]float64{9, 0, 0}, 1.0 / 3},
-		{[]float64{1, 2}, 0.9},
-		{[]float64{0, 0}, 0},
-	} {
-		if got := jain(test.values); math.Abs(got-test.want) > 1e-12 {
-			t.Errorf("of %v got %v, want %v", test.values, got, test.want)
-		}
 	}
 }

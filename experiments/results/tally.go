@@ -3,6 +3,7 @@ package results
 import (
 	"slices"
 
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -62,10 +63,9 @@ func (t *tally) flows() Flows {
 	f := t.sums
 	f.FCTUs, f.Slowdown = statisticsOf(t.fct), statisticsOf(t.slowdown)
 	if len(t.rates) > 0 {
-		total := sum(t.rates)
 		f.Goodput = Goodput{
 			TotalBps: float64(t.acked) * 8 / max(sim.Nanosecond, t.last-t.first).Seconds(),
-			SumBps:   total, MeanBps: total / float64(len(t.rates)), MinBps: slices.Min(t.rates), Jain: jain(t.rates),
+			SumBps:   statistics.Sum(t.rates), MeanBps: statistics.Mean(t.rates), MinBps: slices.Min(t.rates), Jain: statistics.Jain(t.rates),
 		}
 	}
 	return f

@@ -3,6 +3,7 @@ package scenario
 import (
 	"sync/atomic"
 
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/transport"
 )
 
@@ -30,17 +31,5 @@ func (d *Degrees) Counts() []uint64 {
 
 // Quantile is the degree that the given fraction of the packets does not exceed.
 func (d *Degrees) Quantile(fraction float64) int {
-	counts := d.Counts()
-	total := uint64(0)
-	for _, n := range counts {
-		total += n
-	}
-	below := uint64(0)
-	for degree, n := range counts {
-		below += n
-		if float64(below) >= fraction*float64(total) {
-			return degree
-		}
-	}
-	return 0
+	return statistics.CountQuantile(d.Counts(), fraction)
 }

@@ -1,7 +1,6 @@
 package trials
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -53,18 +52,6 @@ func TestFindCuts(t *testing.T) {
 	})
 	if f := findCuts(slow, paths, gigabit); f.full || f.left != 0 || f.stall < cutStep-10*time.Millisecond {
 		t.Errorf("what never recovers: %+v", f)
-	}
-}
-
-func TestJain(t *testing.T) {
-	tests := []struct {
-		rates []float64
-		want  float64
-	}{{[]float64{1, 1, 1}, 1}, {[]float64{1, 0, 0, 0}, 0.25}, {[]float64{2, 1}, 0.9}, {[]float64{0, 0}, 0}}
-	for _, test := range tests {
-		if got := jain(test.rates); math.Abs(got-test.want) > 1e-9 {
-			t.Errorf("%v: %v, want %v", test.rates, got, test.want)
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/plot"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/lab/traffic"
 )
 
@@ -86,7 +87,7 @@ func (s *session) partition(queuePairs, chunk, connections int) (median, low, hi
 		all = append(all, took)
 	}
 	slices.Sort(all)
-	return all[(len(all)-1)/2], all[0], all[len(all)-1], nil
+	return statistics.Quantile(all, 0.5), all[0], all[len(all)-1], nil
 }
 
 // transfer returns the mean time of the transfers of one connection.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/table"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/lab"
 	"github.com/braid-rdma/braid/lab/traffic"
 )
@@ -33,7 +34,7 @@ func runPermutation(s *session) error {
 		all = append(all, results...)
 		from, to := common(results)
 		each, sum := shares(results, from, to)
-		sums, fair = append(sums, gigabits(sum)), append(fair, fmt.Sprintf("%.3f", jain(each)))
+		sums, fair = append(sums, gigabits(sum)), append(fair, fmt.Sprintf("%.3f", statistics.Jain(each)))
 		bars := plot.BarSeries{Name: kind.Title(), Colour: colours[kind]}
 		for _, rate := range each {
 			bars.Values = append(bars.Values, rate/1e9)
@@ -83,7 +84,7 @@ func runIncast(s *session) error {
 			all = append(all, results...)
 			from, to := common(results)
 			each, sum := shares(results, from, to)
-			row = append(row, fmt.Sprintf("%s (%.3f)", gigabits(sum), jain(each)))
+			row = append(row, fmt.Sprintf("%s (%.3f)", gigabits(sum), statistics.Jain(each)))
 			chart.Series[i].Name, chart.Series[i].Style.Colour = kind.Title(), colours[kind]
 			chart.Series[i].Points = append(chart.Series[i].Points, plot.Point{X: float64(degree), Y: sum / 1e9})
 			if kind == traffic.MP {
@@ -159,7 +160,7 @@ func fairnessOf(results []*traffic.Result, n int) float64 {
 		to = results[n].Began
 	}
 	each, _ := shares(results[:n], from+(to-from)/2, to)
-	return jain(each)
+	return statistics.Jain(each)
 }
 
 // connectionLines is the goodput of each flow over time, from the first start.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/lab"
 	"github.com/braid-rdma/braid/lab/traffic"
 )
@@ -47,7 +48,7 @@ func runSpread(s *session) error {
 			all, rates, least = append(all, r), append(rates, r.Record.Goodput(r.Began+spreadWarmUp, r.Ended)), min(least, share)
 		}
 		slices.Sort(rates)
-		worst, median, best := rates[0], rates[(len(rates)-1)/2], rates[len(rates)-1]
+		worst, median, best := rates[0], statistics.Quantile(rates, 0.5), rates[len(rates)-1]
 		s.outcome.Grid.add(fmt.Sprint(paths), gigabits(worst), gigabits(median), gigabits(best), fmt.Sprintf("%.2f", least))
 		s.judge(fmt.Sprintf("braid MP, defaults: goodput over %d paths, of their sum", paths), "", median/spreadRate, s.atLeast(wanted), "the median of several connections")
 		s.judge(fmt.Sprintf("braid MP, defaults: the least used of %d paths in any run, of an equal share", paths), "", least, s.atLeast(leastShare), "")

@@ -61,18 +61,6 @@ func shares(results []*traffic.Result, from, to time.Duration) (each []float64, 
 	return each, sum
 }
 
-// jain is Jain's index of fairness: 1 if all have the same.
-func jain(rates []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, r := range rates {
-		sum, squares = sum+r, squares+r*r
-	}
-	if squares == 0 {
-		return 0
-	}
-	return sum * sum / (float64(len(rates)) * squares)
-}
-
 // bestTogether repeats together and returns the run with the highest sum.
 func (s *session) bestTogether(kind traffic.Kind, pairs [][2]string, length time.Duration) (best []*traffic.Result, err error) {
 	most := -1.0

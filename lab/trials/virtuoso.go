@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/plot"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/lab"
 	"github.com/braid-rdma/braid/lab/traffic"
 )
@@ -237,7 +238,7 @@ func (s *session) mice(paths int) error {
 			return fmt.Errorf("mice, %s: %w", c.name, err)
 		}
 		slices.Sort(times)
-		median := float64(times[len(times)/2]) / 1e6
+		median := float64(statistics.Quantile(times, 0.5)) / 1e6
 		medians[c.name] = median
 		chart.Groups = append(chart.Groups, c.name)
 		s.values(&chart.Series[0], times, median)

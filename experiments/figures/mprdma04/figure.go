@@ -5,7 +5,6 @@ package mprdma04
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -141,7 +141,7 @@ func measures(m models) []experiment.Measure {
 	}
 	return []experiment.Measure{
 		{Name: "queue_mean", Of: queue(experiment.Average)},
-		{Name: "queue_deviation", Of: queue(deviation)},
+		{Name: "queue_deviation", Of: queue(statistics.Deviation)},
 		{Name: "queue_min", Of: queue(slices.Min[[]float64])},
 		{Name: "queue_max", Of: queue(slices.Max[[]float64])},
 		{Name: "window", Of: func(r *experiment.Reading) float64 { return r.Series["window_packets"].Values[0] }},
@@ -157,14 +157,6 @@ func measures(m models) []experiment.Measure {
 		{Name: "model_marking_ratio", Of: model(func(l fluid.LinkSteady) float64 { return l.MarkingRatio })},
 		{Name: "model_window", Of: func(r *experiment.Reading) float64 { return m.of(r.Case).Steady.Groups[0].Window }},
 	}
-}
-
-func deviation(values []float64) float64 {
-	mean, sum := experiment.Average(values), 0.0
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return math.Sqrt(sum / float64(len(values)))
 }
 
 // rows: the paper describes figure 4 in words alone, so every tolerance is a bound: "varies very little compared with

@@ -110,11 +110,10 @@ func goodputs(r *experiment.Reading) []float64 {
 	return sorted
 }
 
-// quantile is the goodput that the given fraction of the connections does not reach.
+// quantile is a measure: the goodput that the given fraction of the connections does not exceed.
 func quantile(fraction float64) func(*experiment.Reading) float64 {
 	return func(r *experiment.Reading) float64 {
-		sorted := goodputs(r)
-		return sorted[min(int(fraction*float64(len(sorted))), len(sorted)-1)]
+		return experiment.Quantile(goodputs(r), fraction)
 	}
 }
 

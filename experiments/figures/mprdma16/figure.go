@@ -11,6 +11,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
+	"github.com/braid-rdma/braid/internal/statistics"
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/sim/workload"
 )
@@ -165,7 +166,7 @@ func ofPlateaus(r experiment.Results, n int, of func(*experiment.Reading, platea
 func lowestIndex(n int) func(experiment.Results) float64 {
 	return func(r experiment.Results) float64 {
 		all := ofPlateaus(r, n, func(reading *experiment.Reading, p plateau) float64 {
-			return jain(p.goodputs(reading, p.start(), p.to))
+			return statistics.Jain(p.goodputs(reading, p.start(), p.to))
 		})
 		if len(all) == 0 {
 			return table.NoNumber()
@@ -198,7 +199,7 @@ func windows(r experiment.Results) experiment.Chart {
 			var all []float64
 			start := p.start()
 			for at := start + bin - start%bin; at+window <= p.to; at += window {
-				all = append(all, jain(p.goodputs(reading, at, at+window)))
+				all = append(all, statistics.Jain(p.goodputs(reading, at, at+window)))
 			}
 			return experiment.Average(all)
 		}
@@ -209,17 +210,4 @@ func windows(r experiment.Results) experiment.Chart {
 		X: plot.Axis{Label: "averaging time", Unit: "ms", Log: true}, Y: plot.Axis{Label: "Jain's fairness index"},
 		References: []plot.Reference{{Name: "published, lowest", Kind: plot.AtY, Y: publishedLowest}},
 	}
-}
-
-// jain is Jain's fairness index: 1 if all rates are equal, 1/n if one has all.
-func jain(rates []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, r := range rates {
-		sum += r
-		squares += r * r
-	}
-	if squares == 0 {
-		return 0
-	}
-	return sum * sum / (float64(len(rates)) * squares)
 }

@@ -1,7 +1,6 @@
 package mprdma16
 
 import (
-	"math"
 	"testing"
 
 	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
@@ -17,17 +16,6 @@ func TestFigure(t *testing.T) {
 	// Goodput counts whole messages, so that a bin may have a little too much.
 	testbedtest.Want(t, o, "throughput of a connection among 1", 38, 40.2)
 	testbedtest.Want(t, o, "throughput of a connection among 8", 4.5, 5.1)
-}
-
-func TestJain(t *testing.T) {
-	for _, c := range []struct {
-		rates []float64
-		want  float64
-	}{{[]float64{3, 3, 3}, 1}, {[]float64{5, 0, 0, 0}, 0.25}, {[]float64{1, 3}, 0.8}, {nil, 0}} {
-		if got := jain(c.rates); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("Jain's index of %v is %v, want %v", c.rates, got, c.want)
-		}
-	}
 }
 
 // All shares together fill the link for the fifteen intervals.
