@@ -128,9 +128,6 @@ func (s *scale) widen() {
 	}
 }
 
-// contains tells whether the value lies on the axis.
-func (s scale) contains(v float64) bool { return s.min <= v && v <= s.max }
-
 // apply hands the range and the ticks to gonum's axis.
 func (s scale) apply(to *gonum.Axis) {
 	to.Min, to.Max = s.min, s.max

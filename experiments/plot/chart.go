@@ -31,18 +31,15 @@ type Chart interface {
 
 var (
 	_ Chart = Line{}
-	_ Chart = Scatter{}
 	_ Chart = CDF{}
 	_ Chart = Bars{}
-	_ Chart = HeatMap{}
 )
 
 // A Point is one pair of values of a series.
 type Point struct{ X, Y float64 }
 
-// Missing returns the value that stands for no value at all where a chart allows
-// gaps: in the bars and published numbers of [Bars], and in the cells of a
-// [HeatMap].
+// Missing returns the value that stands for no value at all in the bars and
+// published numbers of [Bars].
 func Missing() float64 { return math.NaN() }
 
 func isMissing(v float64) bool { return math.IsNaN(v) }

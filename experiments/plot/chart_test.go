@@ -29,7 +29,6 @@ func TestBadData(t *testing.T) {
 		"line, reference NaN":     {Line{Series: good, References: []Reference{{Y: nan}}}, ErrNotFinite},
 		"line, reference on log":  {Line{X: Axis{Log: true}, Series: good, References: []Reference{{Kind: AtX}}}, ErrNotPositive},
 		"line, axis backwards":    {Line{X: Axis{Min: 3, Max: 1}, Series: good}, ErrRange},
-		"scatter without series":  {Scatter{}, ErrEmpty},
 		"distribution of nothing": {CDF{Samples: []Sample{{Name: "a"}}}, ErrEmpty},
 		"distribution, NaN":       {CDF{Samples: []Sample{{Values: []float64{1, nan}}}}, ErrNotFinite},
 		"distribution, log":       {CDF{X: Axis{Log: true}, Samples: []Sample{{Values: []float64{0}}}}, ErrNotPositive},
@@ -38,10 +37,6 @@ func TestBadData(t *testing.T) {
 		"bars, published":         {Bars{Groups: []string{"a"}, Series: []BarSeries{{Values: []float64{1}, Published: []float64{1, 2}}}}, ErrShape},
 		"bars, infinite":          {Bars{Groups: []string{"a"}, Series: []BarSeries{{Values: []float64{inf}}}}, ErrNotFinite},
 		"bars, all missing":       {Bars{Groups: []string{"a"}, Series: []BarSeries{{Values: []float64{nan}}}}, ErrEmpty},
-		"heat map of nothing":     {HeatMap{}, ErrEmpty},
-		"heat map, rows":          {HeatMap{Columns: []string{"a"}, Rows: []string{"a"}}, ErrShape},
-		"heat map, columns":       {HeatMap{Columns: []string{"a"}, Rows: []string{"a"}, Cells: [][]float64{{1, 2}}}, ErrShape},
-		"heat map, infinite":      {HeatMap{Columns: []string{"a"}, Rows: []string{"a"}, Cells: [][]float64{{inf}}}, ErrNotFinite},
 	} {
 		svg, err := test.chart.SVG()
 		if !errors.Is(err, test.want) || svg != nil {
@@ -60,7 +55,6 @@ func TestSmallestCharts(t *testing.T) {
 		"one value":      CDF{Samples: []Sample{{Values: []float64{7}}}},
 		"one value, log": CDF{Complement: true, X: Axis{Log: true}, Samples: []Sample{{Values: []float64{7}}}},
 		"one bar":        Bars{Groups: []string{"a"}, Series: []BarSeries{{Values: []float64{-3}}}},
-		"one field":      HeatMap{Columns: []string{"a"}, Rows: []string{"a"}, Cells: [][]float64{{4}}},
 		"cut off":        Line{X: Axis{Min: 2, Max: 3}, Y: Axis{Max: 1}, Series: []Series{{Points: []Point{{1, 9}, {2.5, 0.5}, {4, -3}}}}},
 		"all cut off":    Line{X: Axis{Min: 5, Max: 6}, Series: []Series{{Points: []Point{{1, 9}, {2, 3}}}}},
 	} {

@@ -2,7 +2,7 @@
 //
 // # The flow
 //
-//	Line, Scatter, CDF, Bars, HeatMap   plain structs that hold the data
+//	Line, CDF, Bars   plain structs that hold the data
 //	   ──> the data is checked: something to draw, every number finite
 //	   ──> each axis finds its range and its ticks
 //	   ──> a frame lays out title, legend and data area
@@ -20,6 +20,11 @@
 // legend stands between the title and the data area and therefore never covers
 // data. What a paper published is drawn hollow or dashed in the colour of the
 // text, what was measured is drawn solid and in colour.
+//
+// The axes are gonum/plot's. The marks are drawn here, on its canvas, because what
+// readers need is not what its plotters draw: lines of a million points thinned so
+// that peaks stay, markers with a rim, numbers and published values on bars. The
+// canvas is our own because gonum's SVG has no classes for the dark colour scheme.
 //
 // The same data gives the same bytes: nothing here reads a clock, draws a random
 // number or ranges over a map. The SVG follows the reader's light or dark colour

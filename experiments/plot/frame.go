@@ -34,10 +34,7 @@ type frame struct {
 	x, y   scale
 	marks  []gonum.Plotter // drawn in this order
 	legend []legendEntry
-	// aside is drawn in a strip of the given width to the right of the data.
-	aside      func(strip draw.Canvas)
-	asideWidth vg.Length
-	adjust     func(*gonum.Plot) // what only one kind of chart needs
+	adjust func(*gonum.Plot) // what only one kind of chart needs
 }
 
 // svg draws the frame.
@@ -57,17 +54,11 @@ func (f frame) svg() []byte {
 	if f.y.axis.title() != "" {
 		area.Min.X += axisTitleRoom
 	}
-	area.Max.X -= f.asideWidth
 
 	p := f.gonumPlot()
 	data := p.DataCanvas(area)
 	p.Draw(area)
 	drawAxisTitles(outer, data.Rectangle, f.x.axis.title(), f.y.axis.title())
-	if f.aside != nil {
-		strip := data
-		strip.Min.X, strip.Max.X = area.Max.X, outer.Max.X
-		f.aside(strip)
-	}
 	return canvas.document()
 }
 

@@ -24,8 +24,6 @@ func gallery() map[string]Chart {
 		"ccdf":       galleryCDF(true),
 		"bars":       galleryBars(),
 		"barslog":    galleryBarsLog(),
-		"scatter":    galleryScatter(),
-		"heatmap":    galleryHeatMap(),
 		"sweep":      gallerySweep(),
 		"flat":       galleryFlat(),
 		"tilted":     galleryTilted(),
@@ -109,38 +107,6 @@ func galleryBarsLog() Chart {
 			{Name: "delta = 32", Values: []float64{35, 106, 90, 30, 3}, Colour: Blue},
 		},
 	}
-}
-
-func galleryScatter() Chart {
-	random := rand.New(rand.NewPCG(5, 6))
-	var series []Series
-	for _, name := range []string{"ACK clocking", "random spray", "round robin", "flowlets", "single path", "power of two", "penalty bitmap"} {
-		s := Series{Name: name}
-		for range 12 {
-			s.Points = append(s.Points, Point{math.Exp(random.Float64() * 9), 0.5 + random.Float64()})
-		}
-		series = append(series, s)
-	}
-	return Scatter{Title: "Slowdown by flow size", X: Axis{Label: "flow size", Unit: "KB", Log: true}, Y: Axis{Label: "slowdown"}, Series: series}
-}
-
-func galleryHeatMap() Chart {
-	h := HeatMap{
-		Title: "Completion time of 10 MB",
-		X:     Axis{Label: "chunk", Unit: "bytes"}, Y: Axis{Label: "queue pairs"},
-		Columns: []string{"1Ki", "2Ki", "4Ki", "8Ki", "16Ki", "32Ki", "64Ki", "128Ki"},
-		Rows:    []string{"1", "2", "4", "8", "16"},
-		Value:   Axis{Label: "completion time", Unit: "ms"},
-	}
-	for row := range h.Rows {
-		var cells []float64
-		for column := range h.Columns {
-			cells = append(cells, 2+20/math.Exp2(float64(row))+math.Pow(float64(column-5), 2)/3)
-		}
-		h.Cells = append(h.Cells, cells)
-	}
-	h.Cells[2][3] = Missing()
-	return h
 }
 
 func gallerySweep() Chart {

@@ -19,26 +19,7 @@ func (l Line) SVG() ([]byte, error) {
 	return svg, inChart(l.Title, err)
 }
 
-// A Scatter chart draws each point of its series as a marker, without lines.
-type Scatter struct {
-	Title      string
-	X, Y       Axis
-	Series     []Series
-	References []Reference
-}
-
-// SVG implements [Chart].
-func (s Scatter) SVG() ([]byte, error) {
-	clouds := make([]Series, len(s.Series))
-	for i, series := range s.Series {
-		clouds[i] = series
-		clouds[i].Style.Stroke = NoStroke
-	}
-	svg, err := xyChart{title: s.Title, x: s.X, y: s.Y, series: clouds, references: s.References, markers: true}.svg()
-	return svg, inChart(s.Title, err)
-}
-
-// xyChart is what line, scatter and distribution charts have in common.
+// xyChart is what line and distribution charts have in common.
 type xyChart struct {
 	title      string
 	x, y       Axis

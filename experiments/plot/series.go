@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A Series is one line, or one cloud of points, of a chart.
+// A Series is one line of a chart.
 type Series struct {
 	Name   string // in the legend; empty leaves it out
 	Points []Point

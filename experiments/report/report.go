@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/braid-rdma/braid/experiments/table"
@@ -57,19 +56,7 @@ type Picture struct {
 // A Fact is a name and a value, such as "seed" and "1".
 type Fact struct{ Name, Value string }
 
-// Write writes the page. The same report gives the same bytes.
-func (r Report) Write(w io.Writer) error {
-	page, err := r.HTML()
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(page); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
-
-// HTML returns the page.
+// HTML returns the page. The same report gives the same bytes.
 func (r Report) HTML() ([]byte, error) {
 	view, err := r.view()
 	if err != nil {

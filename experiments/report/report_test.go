@@ -141,14 +141,3 @@ func TestPictureKeepsItsElementOnly(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
-
-func TestWriteReportsErrors(t *testing.T) {
-	full := errors.New("full")
-	if err := sample(t).Write(failingWriter{full}); !errors.Is(err, full) {
-		t.Errorf("%v", err)
-	}
-}
-
-type failingWriter struct{ err error }
-
-func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
