@@ -134,7 +134,7 @@ step_race() {
   have_detector || skip "race: the race detector needs a C compiler"
   local packages
   # Those that take long come first, so that none of them runs alone at the end.
-  packages="./udp . ./cmd/braid ./sim/fuzz ./sim ./internal/perf $(needs_detector)"
+  packages="./udp . ./cmd/braid/command ./sim/fuzz ./sim ./internal/perf $(needs_detector)"
   # shellcheck disable=SC2086 # a list of packages
   BRAID_SEEDS=100 go test -race -vet=off -shuffle=on -timeout 15m $packages
 }

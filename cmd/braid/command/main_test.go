@@ -1,0 +1,156 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// asCommand is the variable that makes the test binary the command itself, so
+// that the second processes which the command starts are the command as well.
+const asCommand = "BRAID_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		Main()
+	}
+	os.Exit(m.Run())
+}
+
+// braid runs a command line in this process.
+func braid(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv(asCommand, "1")
+	var out, err bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	tests := []struct {
+		args string
+		want string // part of what is printed
+	}{
+		{"fly", `unknown command "fly"`},
+		{"dmeo", "did you mean demo?"},
+		{"perf serve --max-memory 0", "--max-memory 0"},
+		{"perf serve --max-clients 0", "--max-clients 0"},
+		{"perf serve --idle-timeout 0s", "--idle-timeout 0s"},
+		{"perf fly", `unknown command "fly"`},
+		{"perf write fly", `unknown command "fly"`},
+		{"perf write bw --fly", "unknown flag: --fly"},
+		{"perf write bw a b", "accepts at most 1 arg"},
+		{"perf write bw host --loopback", "leave out HOST"},
+		{"perf write bw --loopback --local 10.0.0.1", "leave out --local"},
+		{"perf write bw --loopback --cc dcqcn", "is a rate control of RC queue pairs"},
+		{"perf write bw --loopback --qp rc --policy spray", "use them with mp"},
+		{"perf write bw --loopback --policy ecmp", "use one of ack-clock, single"},
+		{"perf write bw --loopback --line-rate 10", "use it with rc"},
+		{"perf write bw --loopback --trace -", "use a file or a named pipe"},
+		{"demo --policy ecmp", "use one of ack-clock, single"},
+		{"sim run quickstart --cc dcqcn", "fits no transport"},
+		{"perf write bw --loopback -p 1", "leave out --port"},
+		{"perf write bw --loopback -s 0", "--size must be above zero"},
+		{"perf write bw --loopback -s -1", "size -1"},
+		{"perf write bw --loopback -s 1 -a", "exclude each other"},
+		{"perf write bw --loopback -n 1 -D 1", "exclude each other"},
+		{"perf write bw --loopback -D -1", "--duration -1"},
+		{"perf write bw --loopback -D 1e300", "--duration"},
+		{"perf write bw --loopback -m 1502", "MTU 1502"},
+		{"perf write bw --loopback --qp ud", "use mp or rc"},
+		{"perf write bw --loopback --qp rc --paths 4", "--paths belongs to --qp mp"},
+		{"perf write bw --loopback --qp rc --policy spray", "use them with mp"},
+		{"perf write bw --loopback --policy luck", "unknown path policy"},
+		{"perf write bw --loopback --cc luck", "unknown congestion control"},
+		{"perf write bw host --local nowhere", "is no IP address"},
+		{"perf write bw host --port 70000", "--port 70000"},
+		{"perf write lat --loopback -q 2", "unknown shorthand flag: 'q'"},
+		{"perf atomic bw --loopback -s 8", "unknown shorthand flag: 's'"},
+		{"perf serve now", "unknown command"},
+		{"perf serve --bind somewhere", "--bind \"somewhere\""},
+		{"perf serve --local 127.0.0.1", "use --bind"},
+		{"perf serve --port -1", "--port -1"},
+		{"demo now", "unknown command"},
+		{"demo --paths 1", "1 paths"},
+		{"demo --cut-path 9", "path 9 to cut"},
+		{"demo --duration 0.001", "duration"},
+		{"lab fly", `unknown command "fly"`},
+		{"lab up now", "unknown command"},
+		{"lab up --rate fast", "write it as 1gbit"},
+		{"lab up --spines 99", "99 spines"},
+		{"lab up --name ../x", "lower-case letters"},
+		{"lab exec h0", "requires at least 2 arg"},
+		{"lab fault cut one", "use a number from 0 on"},
+		{"lab fault loss 1", "accepts 2 arg"},
+		{"lab run", "requires at least 1 arg"},
+		{"lab run cuts --kinds pigeon", "use one of"},
+		{"lab run nothing", "there are paths, spread, loss"},
+		{"stat now", "is no process number"},
+		{"stat --interval -1s", "must not be negative"},
+		{"stat --watch --interval 0", "10ms or more"},
+		{"version now", "unknown command"},
+		{"man", "accepts 1 arg"},
+	}
+	for _, test := range tests {
+		code, stdout, stderr := braid(t, strings.Fields(test.args)...)
+		if code != exitUsage || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: exit code %d, %q; want code 2 and %q", test.args, code, stderr, test.want)
+		}
+		if stdout != "" || strings.Contains(stderr, "Usage:") || !strings.Contains(stderr, "--help") {
+			t.Errorf("%s: prints %q and %q, want a hint at --help on stderr only", test.args, stdout, stderr)
+		}
+	}
+}
+
+func TestRuntimeErrorsSayWhatToDo(t *testing.T) {
+	code, _, stderr := braid(t, "perf", "write", "bw", "127.0.0.1", "--port", "1")
+	if code != exitFailed || !strings.Contains(stderr, "is `braid perf serve` running there?") || strings.Contains(stderr, "Usage") {
+		t.Errorf("nobody listens: exit code %d, %q", code, stderr)
+	}
+	code, _, stderr = braid(t, "man", "/dev/null/pages")
+	if code != exitFailed || !strings.Contains(stderr, "directory that can be written") {
+		t.Errorf("man into no directory: exit code %d, %q", code, stderr)
+	}
+}
+
+func TestInterruptedBeforeItBegins(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, err bytes.Buffer
+	if code := run(ctx, []string{"perf", "serve", "--bind", "loopback", "--port", "0"}, strings.NewReader(""), &out, &err); code != exitInterrupted {
+		t.Errorf("exit code %d, %q", code, err.String())
+	}
+}
+
+func TestEveryCommandHasHelpWithExamples(t *testing.T) {
+	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"stat"}, {"version"}, {"man"}}
+	for _, lab := range []string{"", "up", "down", "status", "exec", "run", "fault", "fault cut", "fault loss", "fault rate", "fault ecn", "fault flap", "fault restore"} {
+		commands = append(commands, strings.Fields("lab "+lab))
+	}
+	for _, op := range []string{"write", "read", "send", "atomic"} {
+		commands = append(commands, []string{"perf", op}, []string{"perf", op, "bw"}, []string{"perf", op, "lat"})
+	}
+	for _, command := range commands {
+		code, stdout, stderr := braid(t, append(command, "--help")...)
+		if code != exitOK || stderr != "" || !strings.Contains(stdout, "Examples:\n  braid") {
+			t.Errorf("%v --help: exit code %d, %q, %q", command, code, stdout, stderr)
+		}
+	}
+}
+
+func TestCompletionOffersValues(t *testing.T) {
+	code, stdout, _ := braid(t, "__complete", "perf", "write", "bw", "--policy", "")
+	if code != exitOK || !strings.Contains(stdout, "round-robin") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	if code, stdout, _ := braid(t, "__complete", "lab", "run", ""); code != exitOK || !strings.Contains(stdout, "cuts") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, stdout, _ := braid(t, "completion", shell); code != exitOK || len(stdout) < 1000 {
+			t.Errorf("%s: exit code %d, %d bytes", shell, code, len(stdout))
+		}
+	}
+}

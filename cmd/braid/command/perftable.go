@@ -1,0 +1,147 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/braid-rdma/braid/internal/perf"
+)
+
+// The columns of perftest, in its words and order.
+const (
+	bandwidthHeader = " #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]    MsgRate[Mpps]"
+	bandwidthRow    = " %-10d %-14d %-19.2f %-22.2f %.6f\n"
+	latencyHeader   = " #bytes     #iterations    t_min[usec]    t_max[usec]    t_typical[usec]    t_avg[usec]    t_stdev[usec]    99% percentile[usec]    99.9% percentile[usec]"
+	latencyRow      = " %-10d %-14d %-14.2f %-14.2f %-18.2f %-14.2f %-16.2f %-23.2f %.2f\n"
+)
+
+// perfTable prints results as they come, or all of them as one JSON object.
+type perfTable struct {
+	w       io.Writer
+	json    bool
+	results []perf.Result
+}
+
+func newPerfTable(w io.Writer, json bool) *perfTable { return &perfTable{w: w, json: json} }
+
+// add takes in a result, and prints its row.
+func (t *perfTable) add(r *perf.Result) error {
+	t.results = append(t.results, *r)
+	if t.json {
+		return nil
+	}
+	if len(t.results) == 1 {
+		if err := t.heading(r); err != nil {
+			return err
+		}
+	}
+	var err error
+	if l := r.LatencyMicros; r.Metric == perf.Latency {
+		_, err = fmt.Fprintf(t.w, latencyRow, r.Bytes, r.Iterations, l.Min, l.Max, l.P50, l.Avg, l.Stdev, l.P99, l.P999)
+	} else {
+		_, err = fmt.Fprintf(t.w, bandwidthRow, r.Bytes, r.Iterations, r.PeakMiBps, r.AverageMiBps, r.MessageRateMpps)
+	}
+	return err
+}
+
+// heading tells what is measured, above the names of the columns.
+func (t *perfTable) heading(r *perf.Result) error {
+	header := bandwidthHeader
+	if r.Metric == perf.Latency {
+		header = latencyHeader
+	}
+	rule := strings.Repeat("-", len(header))
+	title := fmt.Sprintf("%s %s", opTitles[r.Op], metricTitles[r.Metric])
+	if r.Bidirectional {
+		title += ", bidirectional"
+	}
+	connection := fmt.Sprintf("%s, %d queue pair(s), MTU %s, TX depth %d", strings.ToUpper(r.QP), r.QPs, agreed(r.MTU, r.MTUAsked), r.TxDepth)
+	if r.QP == "mp" {
+		connection += fmt.Sprintf(", %s paths, policy %s", agreed(len(r.Paths), r.PathsAsked), r.Policy)
+	}
+	connection += ", congestion control " + r.CC
+	_, err := fmt.Fprintf(t.w, "%s\n %s: %s\n%s\n%s\n", rule, title, connection, rule, header)
+	return err
+}
+
+// agreed is a number that both ends agreed on, and what was asked for if that was more.
+func agreed(got, asked int) string {
+	if asked <= got {
+		return strconv.Itoa(got)
+	}
+	return fmt.Sprintf("%d (%d asked for)", got, asked)
+}
+
+// finish prints what belongs below the rows, or the JSON object.
+func (t *perfTable) finish() error {
+	if len(t.results) == 0 {
+		return nil
+	}
+	if t.json {
+		return printJSON(t.w, perf.NewReport(t.results))
+	}
+	var retransmits, spurious uint64
+	told := true
+	for i := range t.results {
+		r := &t.results[i]
+		retransmits += r.Retransmits
+		if told = told && r.Spurious != nil; told {
+			spurious += *r.Spurious
+		}
+	}
+	notes := ""
+	switch {
+	case retransmits > 0 && told:
+		notes += fmt.Sprintf(" retransmitted packets: %d (%d were not lost, only late)\n", retransmits, spurious)
+	case retransmits > 0:
+		notes += fmt.Sprintf(" retransmitted packets: %d\n", retransmits)
+	}
+	if v := t.results[len(t.results)-1].Verified; v != nil && *v {
+		notes += " verified: the data of both sides is the same\n"
+	}
+	_, err := io.WriteString(t.w, notes)
+	return err
+}
+
+// perfProgress shows, on a terminal only, that a long test goes on.
+type perfProgress struct {
+	w     io.Writer // nil: shows nothing
+	shown bool
+}
+
+func newPerfProgress(cmd *cobra.Command, json bool) *perfProgress {
+	if json || !isTerminal(cmd.ErrOrStderr()) {
+		return &perfProgress{}
+	}
+	return &perfProgress{w: cmd.ErrOrStderr()}
+}
+
+// show replaces the line.
+func (p *perfProgress) show(at perf.Progress) {
+	if p.w == nil {
+		return
+	}
+	p.shown = true
+	gbps := float64(at.Bytes) * 8 / at.Elapsed.Seconds() / 1e9
+	fmt.Fprintf(p.w, "\r\x1b[K %.1f s  %d operations  %.2f Gb/s", at.Elapsed.Seconds(), at.Operations, gbps)
+}
+
+// clear removes the line.
+func (p *perfProgress) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// isTerminal says whether a writer is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

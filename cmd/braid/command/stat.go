@@ -1,0 +1,176 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	middleware "github.com/braid-rdma/braid"
+)
+
+// statFlags are those of `braid stat`.
+type statFlags struct {
+	interval      time.Duration
+	watch, asJSON bool
+	pids          []int // none: all
+}
+
+// newStat is `braid stat`.
+func newStat() *cobra.Command {
+	var f statFlags
+	cmd := &cobra.Command{
+		Use:   "stat [PID ...]",
+		Short: "Show the contexts and channels of running programs",
+		Long: `stat shows what programs of this user that use package braid do: their contexts
+and channels, with rates over an interval. The programs publish it by themselves,
+unless no_stats is configured, and are not disturbed.`,
+		Example: `  braid stat
+  braid stat --watch
+  braid stat 4711 --interval 5s
+  braid stat --interval 0 --json`,
+		Args:              arguments(cobra.ArbitraryArgs),
+		ValidArgsFunction: completePIDs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.parse(args); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time over which rates are; 0: since each channel was opened")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "show it again after each interval, until interrupted")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
+	return cmd
+}
+
+func (f *statFlags) parse(args []string) error {
+	f.pids = nil
+	for _, arg := range args {
+		pid, err := strconv.Atoi(arg)
+		if err != nil || pid < 1 {
+			return usageError{fmt.Errorf("%q is no process number", arg)}
+		}
+		f.pids = append(f.pids, pid)
+	}
+	switch {
+	case f.interval < 0:
+		return usageError{fmt.Errorf("--interval %v: must not be negative", f.interval)}
+	case f.watch && f.interval < 10*time.Millisecond:
+		return usageError{fmt.Errorf("--interval %v: use 10ms or more with --watch", f.interval)}
+	}
+	return nil
+}
+
+// completePIDs offers the processes that publish something.
+func completePIDs(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var pids []string
+	for c, err := range middleware.Published() {
+		if err == nil && c.Alive && !slices.Contains(args, strconv.Itoa(c.PID)) {
+			pids = append(pids, strconv.Itoa(c.PID)+"\t"+c.Program)
+		}
+	}
+	slices.Sort(pids) // a process may have several contexts
+	return slices.Compact(pids), cobra.ShellCompDirectiveNoFileComp
+}
+
+// statLook is what is published at one moment, by the path of the file.
+type statLook map[string]*middleware.PublishedContext
+
+// look reads what the processes publish. What cannot be read is told, once.
+func (f *statFlags) look(complain func(error)) statLook {
+	all := statLook{}
+	for c, err := range middleware.Published() {
+		switch {
+		case err != nil:
+			complain(err)
+		case len(f.pids) == 0 || slices.Contains(f.pids, c.PID):
+			all[c.Path] = c
+		}
+	}
+	return all
+}
+
+// inOrder are the contexts by process and number.
+func (l statLook) inOrder() []*middleware.PublishedContext {
+	var all []*middleware.PublishedContext
+	for _, c := range l {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *middleware.PublishedContext) int {
+		if a.PID != b.PID {
+			return a.PID - b.PID
+		}
+		return a.Number - b.Number
+	})
+	return all
+}
+
+func (f *statFlags) run(cmd *cobra.Command) error {
+	complained := map[string]bool{}
+	complain := func(err error) {
+		if !complained[err.Error()] {
+			complained[err.Error()] = true
+			fmt.Fprintln(cmd.ErrOrStderr(), err)
+		}
+	}
+	earlier := statLook{}
+	if f.interval > 0 {
+		earlier = f.look(complain)
+	}
+	for {
+		if f.interval > 0 && !pause(cmd.Context(), f.interval) {
+			return statEnd(cmd.Context(), f.watch)
+		}
+		now := f.look(complain)
+		if err := f.show(cmd.OutOrStdout(), now, earlier); err != nil {
+			return err
+		}
+		if !f.watch {
+			return nil
+		}
+		earlier = now
+	}
+}
+
+// statEnd is how an interrupted command ends: one that watches is ended in no other way.
+func statEnd(ctx context.Context, watch bool) error {
+	if watch {
+		return nil
+	}
+	return ctx.Err()
+}
+
+// pause waits, unless the context ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (f *statFlags) show(w io.Writer, now, earlier statLook) error {
+	if f.asJSON {
+		return printJSON(w, statReport(now, earlier))
+	}
+	var b strings.Builder
+	if f.watch && isTerminal(w) {
+		b.WriteString("\x1b[H\x1b[2J")
+	}
+	printStat(&b, now, earlier)
+	if f.watch && !isTerminal(w) {
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,62 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestReadVersion(t *testing.T) {
+	info := &debug.BuildInfo{
+		Main: debug.Module{Version: "v1.2.3"},
+		Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "abc"},
+			{Key: "vcs.time", Value: "2030-01-02T03:04:05Z"},
+			{Key: "vcs.modified", Value: "true"},
+		},
+	}
+	v := readVersion(info)
+	if v.Version != "v1.2.3" || v.Commit != "abc" || !v.Modified || v.Time == "" {
+		t.Errorf("%+v", v)
+	}
+	if line := v.String(); !strings.HasPrefix(line, "braid v1.2.3 (go") || !strings.HasSuffix(line, "commit abc with changes)") {
+		t.Errorf("line %q", line)
+	}
+	if v := readVersion(nil); v.Version != "(devel)" {
+		t.Errorf("no build information: %+v", v)
+	}
+}
+
+func TestVersionJSON(t *testing.T) {
+	code, stdout, _ := braid(t, "version", "--json")
+	var v versionInfo
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitOK || v.Schema != "braid.version/1" || v.Go == "" {
+		t.Errorf("exit code %d, %q, %v", code, stdout, err)
+	}
+}
+
+func TestManualPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man", "man1")
+	if code, _, stderr := braid(t, "man", dir); code != exitOK {
+		t.Fatal(stderr)
+	}
+	for name, want := range map[string]string{
+		"braid.1":               "braid-perf",
+		"braid-demo.1":          "cut-path",
+		"braid-perf-write-bw.1": "tx-depth",
+		"braid-perf-serve.1":    "once",
+	} {
+		page, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		// The formatter escapes hyphens.
+		if !strings.Contains(strings.ReplaceAll(string(page), `\-`, "-"), want) {
+			t.Errorf("%s does not mention %q", name, want)
+		}
+	}
+}
