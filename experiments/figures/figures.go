@@ -32,8 +32,8 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
 )
 
-// All lists the figures in the order of their papers.
-func All() []*figure.Figure {
+// published lists the figures in the order of their papers.
+func published() []*figure.Figure {
 	return []*figure.Figure{
 		mprdma01.Figure(),
 		mprdma04.Figure(),
@@ -62,14 +62,4 @@ func All() []*figure.Figure {
 		rocebuffers.Figure(),
 		rocelatency.Figure(),
 	}
-}
-
-// Named finds a figure by name.
-func Named(name string) (*figure.Figure, bool) {
-	for _, f := range All() {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return nil, false
 }

@@ -129,7 +129,7 @@ var law = map[string]roomLaw{
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{
 		"sim/fuzz", "lab", "experiments", "internal/perf", "internal/demo", "internal/qlog",
 	})},
-	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments"})},
+	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments", "cmd"})},
 	"bench":    {rooms: libraryRooms},
 	"interop":  {rooms: libraryRooms},
 
