@@ -11,9 +11,11 @@ import (
 
 // A structField is a field of a struct as a scenario has it.
 type structField struct {
-	name  string
-	value reflect.Value
-	form  form
+	name   string
+	value  reflect.Value
+	form   form
+	of     reflect.Type // the struct that declares it, under the Go name
+	goName string
 }
 
 // A form is how a field is written: in what unit, or as which words.
@@ -49,7 +51,7 @@ func fieldsOf(v reflect.Value) []structField {
 			if name == "" {
 				name = kebab(f.Name)
 			}
-			fields = append(fields, structField{name, v.Field(i), form{unitOf(f), vocabularies[f.Tag.Get("oneof")]}})
+			fields = append(fields, structField{name, v.Field(i), form{unitOf(f), vocabularies[f.Tag.Get("oneof")]}, v.Type(), f.Name})
 		}
 	}
 	if p, ok := v.Addr().Interface().(parted); ok {

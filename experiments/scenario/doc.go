@@ -33,8 +33,8 @@
 //
 // Sizes are written as 9MB, 32KiB or 1000, rates as 40Gbps, times as 2us. The
 // fields of a topology or workload are those of the Go structs of sim/topology and
-// sim/workload, in kebab-case, so these packages document them; Scenario.Fields
-// lists all with their values.
+// sim/workload, in kebab-case. docs/SCENARIOS.md, which a test makes of the types, has
+// all of them; Scenario.Fields lists those of a scenario with their values.
 //
 // # What a run depends on
 //

@@ -10,21 +10,22 @@ import (
 
 // Fabric is what hosts and switches are like.
 type Fabric struct {
-	MTU      int `yaml:"mtu"`
+	MTU      int `yaml:"mtu"` // bytes of payload in a packet
 	Paths    int // virtual paths that a host offers
 	Priority int // traffic class of flows that name none
 	Express  Express
 	Switch
-	// Switches and Links are exceptions, by name.
+	// Switches are exceptions, by name.
 	Switches map[string]*Switch
-	Links    map[string]*LinkOverride
+	// Links are those whose marking is another, by name.
+	Links map[string]*LinkOverride
 }
 
 // Switch is what a switch is like.
 type Switch struct {
-	Buffer Bytes
-	ECN    ECN `yaml:"ecn"`
-	PFC    PFC `yaml:"pfc"`
+	Buffer Bytes // shared by all ports
+	ECN    ECN   `yaml:"ecn"`
+	PFC    PFC   `yaml:"pfc"`
 	// QueueShift limits a lossy queue to the free buffer divided by 2^QueueShift.
 	QueueShift uint
 	Weights    []int // by which priorities share a link; none: strict
@@ -41,14 +42,14 @@ type LinkOverride struct {
 // Express is a traffic class for congestion notices of RC, and for its acknowledgements
 // if Acks says so: ahead of everything, and not stopped by PFC.
 type Express struct {
-	Priority int // 0: there is none
-	Acks     bool
+	Priority int  // 0: there is none
+	Acks     bool // acknowledgements too
 }
 
 // ECN is a marking by queue length; "none" marks nothing, "dcqcn" and "dcqcn-hpcc" are
 // the markings that were published with these rate controls.
 type ECN struct {
-	Kmin, Kmax Bytes
+	Kmin, Kmax Bytes // queues between which the probability of a mark grows from 0 to pmax; beyond kmax it is 1
 	Pmax       float64
 	Departing  bool // by the queue that a packet leaves behind, not by that which it joins
 	Per        Rate // that the thresholds are for; 0: every link has the same

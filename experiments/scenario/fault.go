@@ -11,7 +11,7 @@ import (
 // in kebab-case. A link has one condition at a time: a later fault replaces what
 // an earlier one had made of it.
 type Fault struct {
-	At    sim.Time
+	At    sim.Time // when it begins
 	Until sim.Time // when the link is healthy again; 0: never
 	// Link names the links. A name may have the wildcards * and ?, as in
 	// leaf*-spine0.

@@ -18,7 +18,11 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 // compare checks a text against a golden file.
 func compare(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name)
+	compareFile(t, filepath.Join("testdata", name), got)
+}
+
+func compareFile(t *testing.T, file, got string) {
+	t.Helper()
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 // Receiver is a host whose NIC takes packets out of its receive buffer slowly.
 type Receiver struct {
 	Host   int
-	At     sim.Time
+	At     sim.Time // when it becomes slow
 	Until  sim.Time // when it is fast again; 0: never
 	Rate   Rate     // 0: it takes none
 	Buffer Bytes    // 0: 256KiB

@@ -23,13 +23,13 @@ import (
 // A Scenario describes a simulation completely. Its fields are for reading; Set
 // and Change change them, because a change has to pass the same checks as the file.
 type Scenario struct {
-	Name        string
+	Name        string // in results
 	Description string
-	Seed        uint64
+	Seed        uint64 // of all that is random
 	// Duration is when the run ends at the latest. It ends earlier when every flow
 	// has ended.
 	Duration   sim.Time
-	Workers    int
+	Workers    int // threads; the result does not depend on them
 	Topology   Topology
 	Fabric     Fabric
 	Transports map[string]*Transport

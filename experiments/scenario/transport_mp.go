@@ -10,7 +10,7 @@ import (
 // MP are the parameters of a multi-path transport; transport.MPOptions says what
 // each means. What is not given is the preset's.
 type MP struct {
-	Preset          string `oneof:"preset"`
+	Preset          string `oneof:"preset"` // a set of values for all that is not given
 	Slots           int
 	Delta           int
 	Alpha           float64
@@ -29,9 +29,9 @@ type MP struct {
 	EarlyRetransmit float64
 	MinRTO          sim.Time `yaml:"min-rto"`
 	InitialRTT      sim.Time `yaml:"initial-rtt"`
-	Policy          string   `oneof:"policy"`
+	Policy          string   `oneof:"policy"` // chooses the path of each packet
 	FlowletGap      sim.Time // of the policy flowlet
-	Control         string   `oneof:"control"`
+	Control         string   `oneof:"control"` // owns the congestion window
 	Paths           int      // virtual paths; 0: all that the fabric offers
 }
 

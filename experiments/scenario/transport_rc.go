@@ -9,7 +9,7 @@ import (
 
 // RC are the parameters of a standard reliable connection.
 type RC struct {
-	Rate  string `oneof:"rate"`
+	Rate  string `oneof:"rate"` // owns the sending rate
 	DCQCN DCQCN  `yaml:"dcqcn"`
 	// Recovery is how much is sent again after a loss.
 	Recovery transport.Recovery

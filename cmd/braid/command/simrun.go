@@ -34,7 +34,7 @@ It prints a summary, and with --out writes the flows, links and series of
 measurements as CSV and Parquet.
 
 --set changes a value of the scenario; 'braid sim list --fields SCENARIO' shows
-all that can be set.`,
+all that can be set, and docs/SCENARIOS.md says what each field means.`,
 		Example: `  braid sim run quickstart
   braid sim run my.yaml --seed 7 --json
   braid sim run my.yaml --set transports.mp.delta=16 --set duration=5ms --out results`,
