@@ -1,10 +1,12 @@
 package figures
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/report"
 	"github.com/braid-rdma/braid/experiments/table"
 )
 
@@ -22,9 +24,8 @@ func TestFiguresAreDescribed(t *testing.T) {
 		if found, ok := Named(f.Name); !ok || found.Name != f.Name {
 			t.Errorf("%s cannot be found by name", f.Name)
 		}
-		did, do, differ := sections(f.README)
-		for heading, text := range map[string]string{headingDid: did, headingDo: do, headingDiffer: differ} {
-			if text == "" {
+		for _, heading := range []string{"What the paper did", "What we do", "Where they differ", "Result of the full run"} {
+			if !slices.ContainsFunc(texts(f.README), func(t report.Text) bool { return strings.HasPrefix(t.Heading, heading) && t.Markdown != "" }) {
 				t.Errorf("%s: the README has nothing under %q", f.Name, heading)
 			}
 		}
@@ -34,10 +35,25 @@ func TestFiguresAreDescribed(t *testing.T) {
 	}
 }
 
-func TestSectionEndsAtTheNextHeading(t *testing.T) {
-	did, do, differ := sections("# F\n\n## What the paper did (§1)\n\nThis.\n\n### How\n\nSo.\n\n## What we do\nThat.\n\n## Where they differ\nHere.\n")
-	if did != "This.\n\n### How\n\nSo." || do != "That." || differ != "Here." {
-		t.Errorf("sections %q, %q, %q", did, do, differ)
+func TestTextsEndAtTheNextHeading(t *testing.T) {
+	got := texts("# F\n\n## What the paper did (§1)\n\nThis.\n\n### How\n\nSo.\n\n## What we do\nThat.\n\n## Result (seed 1)\nHere.\n")
+	want := []report.Text{
+		{Heading: "What the paper did (§1)", Markdown: "This.\n\n### How\n\nSo."},
+		{Heading: "What we do", Markdown: "That."},
+		{Heading: "Result of the full run (seed 1)", Markdown: "Here.", Folded: true},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("texts %+v, want %+v", got, want)
+	}
+}
+
+func TestNumberIsThatOfThePaper(t *testing.T) {
+	for section, want := range map[string]string{
+		"§1 and §5.2.1, figure 1": "Figure 1", "§IV, figures 7 and 10": "Figures 7 and 10", "§4.1": "§4.1",
+	} {
+		if got := number(section); got != want {
+			t.Errorf("%s is %q, want %q", section, got, want)
+		}
 	}
 }
 
@@ -48,7 +64,7 @@ func TestReportHoldsTheRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"goodput of the test", f.Title, "quick"} {
+	for _, want := range []string{"goodput of the test", f.Title, "This is a quick run", ">quick run<"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}

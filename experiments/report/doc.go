@@ -4,14 +4,18 @@
 //
 //	Report{Figures: []Figure{…}} ──> Write
 //	   ──> figures and their pictures are checked
-//	   ──> the rows of all figures are joined into the table at the top
+//	   ──> texts are rendered from Markdown
+//	   ──> the rows of all figures are joined into the table at the end
 //	   ──> page.html is filled in, with everything inside it
 //
 // The page needs no network, no script and no other file: pictures are inline,
 // and page.css is part of the page. It follows the reader's light or dark
 // colour scheme and prints in black on white.
 //
-// Text is escaped by html/template. Pictures are SVG documents that go into the
+// In the section of a figure pictures come first, then its table, then what is
+// written about it.
+//
+// Text is escaped by html/template, and Markdown loses what is HTML. Pictures are SVG documents that go into the
 // page as they are; they are therefore parsed first, and one that could run a
 // script or load something from elsewhere is refused.
 package report

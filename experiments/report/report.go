@@ -23,28 +23,35 @@ var (
 // A Report is the whole page.
 type Report struct {
 	Title   string
-	Summary string // paragraphs, parted by empty lines
-	Facts   []Fact // about the whole run
-	Figures []Figure
+	Summary string // Markdown
+	// Notice, if any, stands above everything else, in Markdown, and Tag beside the
+	// title of each figure and below each picture: what a reader must not miss who
+	// looks at only one of them, such as that the run was a quick one.
+	Notice, Tag string
+	Facts       []Fact // about the whole run
+	Figures     []Figure
 }
 
 // A Figure is one figure of a paper and what became of it.
 type Figure struct {
 	// ID names the figure in links: lower-case letters, digits and hyphens.
 	ID      string
+	Number  string // what the paper calls it, such as "Figure 12b"
 	Title   string
 	Paper   string // such as "MP-RDMA, NSDI 2018"
 	Section string // where in the paper, such as "5.1.2, figure 12b"
 
-	// What the paper did, what we do, and where the two differ: paragraphs, parted
-	// by empty lines. Empty ones are left out.
-	PaperDid    string
-	WeDo        string
-	Differences string
-
+	Texts    []Text
 	Pictures []Picture
 	Table    table.Table
 	Facts    []Fact // about the run: seed, scale, events per second
+}
+
+// A Text is a part of what is written about a figure.
+type Text struct {
+	Heading  string
+	Markdown string
+	Folded   bool // the reader opens it
 }
 
 // A Picture is one plot.

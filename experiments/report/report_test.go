@@ -38,15 +38,20 @@ func sample(t *testing.T) Report {
 		},
 		References: []plot.Reference{{Name: "published", Kind: plot.AtPoint, X: 0.5, Y: 17.5}},
 	}
-	text := "Four paths of 40 Gb/s join two racks of the testbed; a connection sends from each host to its partner.\n\nThe sum of all goodputs is taken after the first second."
+	text := "Four paths of 40 Gb/s join two racks of the **testbed**; a connection sends from each host to its partner.\n\n" +
+		"| | paper | here |\n| --- | --- | --- |\n| packets | not given | `1024 B` |\n"
 	return Report{
 		Title:   "Published results, measured again",
 		Summary: "Each figure of the papers, run in the simulator with the transport that moves real packets.",
-		Facts:   []Fact{{"seed", "1"}, {"scale", "full"}, {"version", "v0.2.0"}},
+		Notice:  "This is a *quick* run.", Tag: "quick run",
+		Facts: []Fact{{"seed", "1"}, {"scale", "quick"}, {"version", "v0.2.0"}},
 		Figures: []Figure{
 			{
-				ID: "mp-rdma-12a", Title: "Aggregate throughput", Paper: "MP-RDMA, NSDI 2018", Section: "section 5.1.2, figure 12a",
-				PaperDid: text, WeDo: text, Differences: "The paper's switches have an unknown hash; ours is seeded.",
+				ID: "mp-rdma-12a", Number: "Figure 12a", Title: "Aggregate throughput", Paper: "MP-RDMA, NSDI 2018", Section: "section 5.1.2, figure 12a",
+				Texts: []Text{
+					{Heading: "What we do", Markdown: text},
+					{Heading: "Result of the full run", Markdown: "The paper's switches have an unknown hash; ours is seeded.", Folded: true},
+				},
 				Pictures: []Picture{{SVG: draw(bars), Caption: "Diamonds are the paper's numbers."}},
 				Table: table.Table{
 					{Figure: "MP-RDMA 12a", Quantity: "aggregate throughput, MP-RDMA", Unit: "Gb/s", Published: 150.68, Measured: 149.9, Tolerance: table.Relative(0.05)},
@@ -56,10 +61,10 @@ func sample(t *testing.T) Report {
 			},
 			{
 				ID: "mp-rdma-11a", Title: "Loss & <recovery>", Paper: "MP-RDMA, NSDI 2018", Section: "section 5.1.1, figure 11a",
-				PaperDid: "<script>alert(1)</script>", Pictures: []Picture{{SVG: draw(line)}},
+				Texts: []Text{{Heading: "Bad", Markdown: "<script>alert(1)</script>"}}, Pictures: []Picture{{SVG: draw(line)}},
 				Table: table.Table{{Figure: "MP-RDMA 11a", Quantity: "goodput at 10 % loss", Unit: "Gb/s", Published: table.NoNumber(), Measured: 37.6}},
 			},
-			{ID: "data-partition-7", Title: "Completion time", Paper: "Data Partition", PaperDid: text},
+			{ID: "data-partition-7", Title: "Completion time", Paper: "Data Partition", Texts: []Text{{Heading: "What the paper did", Markdown: text}}},
 		},
 	}
 }
@@ -71,23 +76,24 @@ func TestReport(t *testing.T) {
 	}
 	text := string(page)
 	for _, want := range []string{
-		`<a href="#mp-rdma-12a">Aggregate throughput</a>`, `id="mp-rdma-12a"`, `1 within`, `1 outside`, `1 no number published`,
-		`Loss &amp; &lt;recovery&gt;`, `&lt;script&gt;`, `<svg xmlns=`, `<dt>seed</dt><dd>1</dd>`, `Where the two differ`,
+		`<a href="#mp-rdma-12a"><span class="place">Figure 12a</span>`, `id="mp-rdma-12a"`, `1 within`, `1 outside`, `1 no number published`,
+		`Loss &amp; &lt;recovery&gt;`, `<svg xmlns=`, `<dt>seed</dt><dd>1</dd>`, `<summary>Result of the full run</summary>`,
+		`<strong>testbed</strong>`, `<td><code>1024 B</code></td>`, `This is a <em>quick</em> run.`, `<span class="badge tag">quick run</span></figcaption>`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
 	if n := strings.Count(text, "aggregate throughput, DCQCN"); n != 2 {
-		t.Errorf("a row stands %d times in the page, not at the top and at its figure", n)
+		t.Errorf("a row stands %d times in the page, not at its figure and at the end", n)
 	}
 	for _, bad := range []string{"<script", "http://", "https://", "ZgotmplZ", " src="} {
 		if strings.Contains(strings.ReplaceAll(text, `xmlns="http://www.w3.org/2000/svg"`, ""), bad) {
 			t.Errorf("the page has %s", bad)
 		}
 	}
-	if at, top := strings.Index(text, "published-and-measured"), strings.Index(text, `class="figure"`); at < 0 || at > top {
-		t.Error("the table is not at the top")
+	if picture, row := strings.Index(text, "<svg"), strings.Index(text, "<table"); picture < 0 || row < picture {
+		t.Error("a table stands above the pictures")
 	}
 	again, err := sample(t).HTML()
 	if err != nil || !bytes.Equal(page, again) {

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"html/template"
-	"regexp"
+	"slices"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
 
 	"github.com/braid-rdma/braid/experiments/table"
 )
@@ -18,7 +22,8 @@ var page = template.Must(template.New("page.html").ParseFS(files, "page.html"))
 type pageView struct {
 	Title    string
 	Style    template.CSS
-	Summary  []string // paragraphs
+	Summary  template.HTML
+	Notice   template.HTML
 	Facts    []Fact
 	Verdicts []verdictView
 	All      template.HTML // the table of all figures; empty without rows
@@ -32,22 +37,23 @@ type paperView struct {
 }
 
 type figureView struct {
-	ID, Title, Paper, Section string
-	Texts                     []textView
-	Pictures                  []pictureView
-	Table                     template.HTML
-	Facts                     []Fact
-	Within, Outside           int
+	ID, Number, Title, Paper, Section, Tag string
+	Texts                                  []textView
+	Pictures                               []pictureView
+	Table                                  template.HTML
+	Facts                                  []Fact
+	Within, Outside                        int
 }
 
 type textView struct {
-	Heading    string
-	Paragraphs []string
+	Heading string
+	HTML    template.HTML
+	Folded  bool
 }
 
 type pictureView struct {
-	SVG     template.HTML
-	Caption string
+	SVG          template.HTML
+	Caption, Tag string
 }
 
 // verdictView is how many rows have a verdict.
@@ -66,7 +72,13 @@ func (r Report) view() (pageView, error) {
 	if err != nil {
 		return pageView{}, err
 	}
-	view := pageView{Title: r.Title, Style: template.CSS(style), Summary: paragraphs(r.Summary), Facts: r.Facts}
+	view := pageView{Title: r.Title, Style: template.CSS(style), Facts: r.Facts}
+	if view.Summary, err = markdown(r.Summary); err != nil {
+		return view, err
+	}
+	if view.Notice, err = markdown(r.Notice); err != nil {
+		return view, err
+	}
 	var all table.Table
 	taken := map[string]bool{}
 	for _, f := range r.Figures {
@@ -77,7 +89,7 @@ func (r Report) view() (pageView, error) {
 			return view, fmt.Errorf("two figures are called %q: %w", f.ID, ErrID)
 		}
 		taken[f.ID] = true
-		figure, err := f.view()
+		figure, err := f.view(r.Tag)
 		if err != nil {
 			return view, fmt.Errorf("figure %q: %w", f.ID, err)
 		}
@@ -107,42 +119,49 @@ func (v *pageView) addFigure(f figureView) {
 	v.Papers = append(v.Papers, paperView{Name: f.Paper, Figures: []figureView{f}})
 }
 
-func (f Figure) view() (figureView, error) {
+func (f Figure) view(tag string) (figureView, error) {
 	view := figureView{
-		ID: f.ID, Title: f.Title, Paper: f.Paper, Section: f.Section, Facts: f.Facts,
+		ID: f.ID, Number: f.Number, Title: f.Title, Paper: f.Paper, Section: f.Section, Tag: tag, Facts: f.Facts,
 		Within: f.Table.Count(table.Within), Outside: f.Table.Count(table.Outside),
 	}
-	for _, text := range []textView{
-		{"What the paper did", paragraphs(f.PaperDid)},
-		{"What we do", paragraphs(f.WeDo)},
-		{"Where the two differ", paragraphs(f.Differences)},
-	} {
-		if len(text.Paragraphs) > 0 {
-			view.Texts = append(view.Texts, text)
+	for _, text := range f.Texts {
+		html, err := markdown(text.Markdown)
+		if err != nil {
+			return view, fmt.Errorf("text %q: %w", text.Heading, err)
 		}
+		view.Texts = append(view.Texts, textView{text.Heading, html, text.Folded})
 	}
 	for i, picture := range f.Pictures {
 		svg, err := inlineSVG(picture.SVG)
 		if err != nil {
 			return view, fmt.Errorf("picture %d: %w", i, err)
 		}
-		view.Pictures = append(view.Pictures, pictureView{SVG: svg, Caption: picture.Caption})
+		view.Pictures = append(view.Pictures, pictureView{svg, picture.Caption, tag})
 	}
 	if len(f.Table) > 0 {
-		view.Table = f.Table.HTML()
+		view.Table = f.ownTable().HTML()
 	}
 	return view, nil
 }
 
-var emptyLines = regexp.MustCompile(`\s*\n\s*\n\s*`)
-
-// paragraphs parts text at its empty lines.
-func paragraphs(text string) []string {
-	var parts []string
-	for _, part := range emptyLines.Split(text, -1) {
-		if part != "" {
-			parts = append(parts, part)
-		}
+// ownTable is the table where it stands in the figure's section, whose name need
+// not stand in each row.
+func (f Figure) ownTable() table.Table {
+	rows := slices.Clone(f.Table)
+	for i := range rows {
+		rows[i].Figure = ""
 	}
-	return parts
+	return rows
 }
+
+// markdown renders text with tables as GitHub has them. Raw HTML in it is left
+// out, so that text cannot run a script.
+func markdown(text string) (template.HTML, error) {
+	var out bytes.Buffer
+	if err := renderer.Convert([]byte(text), &out); err != nil {
+		return "", err
+	}
+	return template.HTML(out.String()), nil
+}
+
+var renderer = goldmark.New(goldmark.WithExtensions(extension.Table))

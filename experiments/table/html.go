@@ -6,9 +6,9 @@ import (
 )
 
 // HTML renders the table as a table element without styles of its own. Classes
-// say what a cell is, for a page to style: the table is "comparison", numbers are
-// "number", and each row has the class of its verdict, "within", "outside",
-// "unpublished", "unmeasured" or "unjudged".
+// say what a cell is, for a page to style: the table is "comparison", a cell has
+// the name of its column, numbers are "number" too, and each row has the class of
+// its verdict, "within", "outside", "unpublished", "unmeasured" or "unjudged".
 func (t Table) HTML() template.HTML {
 	var out strings.Builder
 	shown := t.shown()
@@ -34,14 +34,11 @@ func (t Table) HTML() template.HTML {
 }
 
 func writeCell(out *strings.Builder, element string, column int, text string) {
-	out.WriteString("<" + element)
-	switch {
-	case numeric[column]:
-		out.WriteString(` class="number"`)
-	case column == verdictColumn:
-		out.WriteString(` class="verdict"`)
+	class := headings[column]
+	if numeric[column] {
+		class += " number"
 	}
-	out.WriteString(">" + template.HTMLEscapeString(text) + "</" + element + ">")
+	out.WriteString("<" + element + ` class="` + class + `">` + template.HTMLEscapeString(text) + "</" + element + ">")
 }
 
 // Class returns the verdict as the name of a class in HTML.

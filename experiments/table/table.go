@@ -32,8 +32,6 @@ var (
 	numeric  = []bool{false, false, false, true, true, true, false, false, false}
 )
 
-const verdictColumn = 7
-
 // cells writes a row for readers, in the order of headings.
 func (r Row) cells() []string {
 	return []string{
