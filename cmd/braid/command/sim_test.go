@@ -159,8 +159,24 @@ func TestSimFuzzRunsSeeds(t *testing.T) {
 	var report struct {
 		Seeds    int
 		Failures []any
+		Covered  []struct {
+			Group, Name string
+			Seeds       int
+		}
 	}
 	if err := json.Unmarshal([]byte(stdout), &report); code != 0 || err != nil || report.Seeds != 10 || len(report.Failures) != 0 {
 		t.Errorf("code %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if c := report.Covered; len(c) < 3 || c[0].Group != "network" || c[0].Seeds+c[1].Seeds+c[2].Seeds != 10 {
+		t.Errorf("covered %+v, want a network for each of 10 seeds", c)
+	}
+}
+
+func TestSimFuzzSaysWhatItCovered(t *testing.T) {
+	code, stdout, stderr := braid(t, "sim", "fuzz", "--seeds", "2")
+	for _, want := range []string{"2 seeds, 0 failed", "\n  network: ", "\n  transport: ", "\n  fault: ", "\n  work: "} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("code %d, no %q in: %s%s", code, want, stdout, stderr)
+		}
 	}
 }
