@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"slices"
 
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/internal/statistics"
@@ -39,7 +40,8 @@ func (l *SweepLine) AddMean(x float64, name, measure string) {
 	l.spread[len(l.spread)-1] = spread{name, measure}
 }
 
-// Draw draws the lines. Points without a number are left out, and lines without a point.
+// Draw draws the lines. Points without a number are left out, and lines without a point; where nothing was swept, as in
+// a quick run that has one place of the parameter, there is no chart.
 func (s Sweep) Draw(r Results) Chart {
 	l := plot.Line{Title: s.Title, X: s.X, Y: s.Y, References: s.References}
 	for _, line := range s.Lines {
@@ -56,7 +58,7 @@ func (s Sweep) Draw(r Results) Chart {
 			l.Series = append(l.Series, series)
 		}
 	}
-	if len(l.Series) == 0 {
+	if !slices.ContainsFunc(l.Series, func(s plot.Series) bool { return len(s.Points) > 1 }) {
 		return nil
 	}
 	return l

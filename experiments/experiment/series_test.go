@@ -131,14 +131,16 @@ func TestDegrees(t *testing.T) {
 // Lines leave out what was not run.
 func TestLines(t *testing.T) {
 	e := newTiny()
-	line, none := experiment.SweepLine{Name: "time"}, experiment.SweepLine{}
+	line, one, none := experiment.SweepLine{Name: "time"}, experiment.SweepLine{}, experiment.SweepLine{}
 	line.AddMean(1, "clean", "ms")
 	line.AddMean(2, "long", "ms")
 	line.AddMean(3, "lossy", "goodput_gbps")
+	one.AddMean(1, "clean", "ms")
 	none.Add(1, experiment.Mean("long", "ms"))
 	e.Cases[1].QuickSeeds = 2
 	e.Plots = []experiment.Plot{
 		{Name: "sweep", Draw: experiment.Sweep{Lines: []experiment.SweepLine{line}}.Draw},
+		{Name: "one", Draw: experiment.Sweep{Lines: []experiment.SweepLine{one}}.Draw},
 		{Name: "none", Draw: experiment.Sweep{Lines: []experiment.SweepLine{none}}.Draw},
 		{Name: "traces", Draw: experiment.Traces{Case: "clean", Together: 2, Lines: []experiment.Trace{{Of: experiment.FlowGoodput(0)}}}.Draw},
 		{Name: "no traces", Draw: experiment.Traces{Case: "long", Lines: []experiment.Trace{{Of: experiment.FlowGoodput(0)}}}.Draw},

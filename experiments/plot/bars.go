@@ -2,6 +2,7 @@ package plot
 
 import (
 	"fmt"
+	"slices"
 
 	gonum "gonum.org/v1/plot"
 )
@@ -12,9 +13,9 @@ type Bars struct {
 	Title      string
 	X          Axis // only Label and Unit count
 	Y          Axis
-	Groups     []string // the names below the groups
+	Groups     []string // the names below the groups; those without any value are left out
 	Series     []BarSeries
-	References []Reference // of these, X counts groups from 0
+	References []Reference // lines across
 }
 
 // A BarSeries is one bar in each group.
@@ -44,6 +45,7 @@ func (b Bars) svg() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	b = b.measured()
 	for _, r := range b.References {
 		if err := r.check(Axis{}, b.Y); err != nil {
 			return nil, err
@@ -61,6 +63,38 @@ func (b Bars) svg() ([]byte, error) {
 	// Bars come last: they are what was measured, and their numbers must be read.
 	f.marks = append(f.marks, marks)
 	return f.svg(), nil
+}
+
+// measured leaves out the groups that have no value: an empty place would look
+// like a value of zero.
+func (b Bars) measured() Bars {
+	var kept []int
+	for i := range b.Groups {
+		if slices.ContainsFunc(b.Series, func(s BarSeries) bool { return !isMissing(s.Values[i]) }) {
+			kept = append(kept, i)
+		}
+	}
+	b.Groups = choose(b.Groups, kept)
+	b.Series = slices.Clone(b.Series)
+	for i := range b.Series {
+		s := &b.Series[i]
+		for _, values := range []*[]float64{&s.Values, &s.Published, &s.Low, &s.High} {
+			*values = choose(*values, kept)
+		}
+	}
+	return b
+}
+
+// choose returns the elements with the given numbers, or nil of nil.
+func choose[T any](of []T, numbers []int) []T {
+	if of == nil {
+		return nil
+	}
+	chosen := make([]T, len(numbers))
+	for i, n := range numbers {
+		chosen[i] = of[n]
+	}
+	return chosen
 }
 
 // yScale settles the vertical axis. Bars stand on zero unless the axis is

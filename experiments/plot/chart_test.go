@@ -127,6 +127,30 @@ func TestPublishedNumbersAreDrawn(t *testing.T) {
 	}
 }
 
+// A group that was not measured leaves no empty place, which would look like zero.
+func TestGroupsWithoutValuesAreLeftOut(t *testing.T) {
+	bars := Bars{
+		Groups: []string{"first", "never run", "last"},
+		Series: []BarSeries{{Values: []float64{1, Missing(), 2}, Published: []float64{1, 3, 2}}, {Values: []float64{5, Missing(), Missing()}}},
+	}
+	svg, err := bars.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"first": true, "never run": false, "last": true} {
+		if got := bytes.Contains(svg, []byte(">"+name+"<")); got != want {
+			t.Errorf("group %q is drawn: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestPublishedLinesStandOut(t *testing.T) {
+	published, other := referenceMarks{Reference: Reference{Name: "published, MP-RDMA"}}, referenceMarks{Reference: Reference{Name: "fluid model"}}
+	if a, b := published.line(), other.line(); a.Color == b.Color || a.Width <= b.Width {
+		t.Errorf("lines %+v and %+v look alike", a, b)
+	}
+}
+
 func TestPaletteIsDistinct(t *testing.T) {
 	seen := map[string]bool{}
 	for order := range paletteSize {

@@ -3,6 +3,7 @@ package plot
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -12,7 +13,9 @@ import (
 // A Reference is a value to compare the data with: usually what a paper
 // published.
 type Reference struct {
-	Name string // in the legend; equal names share an entry
+	// Name is in the legend; equal names share an entry. Lines whose name begins with
+	// "published" are drawn darker than others.
+	Name string
 	Kind ReferenceKind
 	X, Y float64 // Kind says which of them count
 }
@@ -60,7 +63,12 @@ type referenceMarks struct {
 
 func (m referenceMarks) line() draw.LineStyle {
 	patterns := [][]vg.Length{{6, 3}, {2, 2}, {8, 3, 2, 3}}
-	return draw.LineStyle{Color: ink, Width: 1.1, Dashes: patterns[m.turn%len(patterns)]}
+	style := draw.LineStyle{Color: faint, Width: 1, Dashes: patterns[m.turn%len(patterns)]}
+	// What a paper published must not look like a remark of ours.
+	if strings.HasPrefix(m.Name, publishedName) {
+		style.Color, style.Width = ink, 1.4
+	}
+	return style
 }
 
 // Plot implements gonum's Plotter.

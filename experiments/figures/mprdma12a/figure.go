@@ -178,15 +178,15 @@ func ecmp(r experiment.Results) experiment.Chart {
 		return nil
 	}
 	b := plot.Bars{
-		Title: "DCQCN: goodput by the paths that ECMP uses", X: plot.Axis{Label: "paths in use"}, Y: plot.Axis{Label: "Gb/s; number of runs"},
-		Series:     []plot.BarSeries{{Name: "goodput of all connections (Gb/s)"}, {Name: "runs"}},
+		Title: "DCQCN: goodput by the paths that ECMP uses",
+		X:     plot.Axis{Label: "paths in use"}, Y: plot.Axis{Label: "goodput of all connections", Unit: "Gb/s"},
+		Series:     []plot.BarSeries{{Name: "mean of the runs"}},
 		References: []plot.Reference{{Name: "published average", Kind: plot.AtY, Y: publishedDCQCN}},
 	}
 	for paths := 1; paths <= testbed.Paths; paths++ {
-		mean, runs := using(r, paths) // a gap where there is none
-		b.Groups = append(b.Groups, fmt.Sprint(paths))
+		mean, runs := using(r, paths) // not a number where there is none
+		b.Groups = append(b.Groups, fmt.Sprintf("%d (%d runs)", paths, runs))
 		b.Series[0].Values = append(b.Series[0].Values, mean)
-		b.Series[1].Values = append(b.Series[1].Values, float64(runs))
 	}
 	return b
 }
