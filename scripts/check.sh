@@ -183,11 +183,15 @@ step_seeds() {
 step_fuzz() { go run ./cmd/braid sim fuzz --first "$seed_base" --seeds "$BRAID_SIM_SEEDS"; }
 
 # The quick version of every figure, with its report. Their tests have checked
-# the numbers; this shows that the command makes the report.
+# the numbers; this shows that the command makes the report, and that a browser shows it.
 step_figures() {
   go run ./cmd/braid sim figure all --quick --out "$scratch/figures" >"$scratch/figures.txt"
   tail -n 2 "$scratch/figures.txt"
-  [[ -s $scratch/figures/index.html ]]
+  BRAID_REPORT=$scratch/figures/index.html go test -count=1 -v -run '^TestReportInABrowser$' ./experiments/figures >"$scratch/browser" 2>&1 || {
+    failures "$scratch/browser"
+    return 1
+  }
+  if grep -q -- '--- SKIP' "$scratch/browser"; then skip "figures: $(grep -m 1 -o 'TestReportInABrowser: .*' "$scratch/browser")"; fi
 }
 
 # The lab's trials in their short form: braid's promises on real queues and real

@@ -13,6 +13,7 @@ wanted=(
   "iperf3:iperf3:the TCP reference of make bench"
   "ucx_perftest:ucx-utils:the UCX rows of make bench"
   "tshark:tshark:the test that Wireshark decodes our packets"
+  "chromium:chromium:the tests that look at pages in a browser"
   "cc:gcc libc6-dev:the tests under the race detector"
   "qemu-system-x86_64:qemu-system-x86:$kernel_tests"
   "busybox:busybox-static:$kernel_tests"

@@ -61,7 +61,7 @@ func sample(t *testing.T) Report {
 			},
 			{
 				ID: "mp-rdma-11a", Title: "Loss & <recovery>", Paper: "MP-RDMA, NSDI 2018", Section: "section 5.1.1, figure 11a",
-				Texts: []Text{{Heading: "Bad", Markdown: "<script>alert(1)</script>"}}, Pictures: []Picture{{SVG: draw(line)}},
+				Texts: []Text{{Heading: "Bad", Markdown: "<script>alert(1)</script>"}}, Pictures: []Picture{{SVG: draw(line), Caption: line.Title}},
 				Table: table.Table{{Figure: "MP-RDMA 11a", Quantity: "goodput at 10 % loss", Unit: "Gb/s", Published: table.NoNumber(), Measured: 37.6}},
 			},
 			{ID: "data-partition-7", Title: "Completion time", Paper: "Data Partition", Texts: []Text{{Heading: "What the paper did", Markdown: text}}},
@@ -91,6 +91,9 @@ func TestReport(t *testing.T) {
 		if strings.Contains(strings.ReplaceAll(text, `xmlns="http://www.w3.org/2000/svg"`, ""), bad) {
 			t.Errorf("the page has %s", bad)
 		}
+	}
+	if strings.Contains(text, "<figcaption>Goodput with lossy paths") {
+		t.Error("a caption repeats the title of its picture")
 	}
 	if picture, row := strings.Index(text, "<svg"), strings.Index(text, "<table"); picture < 0 || row < picture {
 		t.Error("a table stands above the pictures")

@@ -136,12 +136,20 @@ func (f Figure) view(tag string) (figureView, error) {
 		if err != nil {
 			return view, fmt.Errorf("picture %d: %w", i, err)
 		}
-		view.Pictures = append(view.Pictures, pictureView{svg, picture.Caption, tag})
+		view.Pictures = append(view.Pictures, pictureView{svg, picture.caption(), tag})
 	}
 	if len(f.Table) > 0 {
 		view.Table = f.ownTable().HTML()
 	}
 	return view, nil
+}
+
+// caption is the caption, unless the picture itself has it as its title.
+func (p Picture) caption() string {
+	if bytes.Contains(p.SVG, []byte(`aria-label="`+template.HTMLEscapeString(p.Caption)+`"`)) {
+		return ""
+	}
+	return p.Caption
 }
 
 // ownTable is the table where it stands in the figure's section, whose name need

@@ -1,0 +1,98 @@
+// Package browser shows HTML pages to a real browser and returns what their
+// reader would see, for tests.
+//
+//	Look(page, widths) ──> Chromium, without a window ──> a View for each width
+//
+// The page is loaded in frames of the given widths, side by side in one document,
+// so that the browser starts once. A script in that document (look.html) measures
+// them.
+package browser
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ErrMissing means that there is no browser to look with.
+var ErrMissing = errors.New("chromium is missing (Debian: apt-get install chromium)")
+
+// A View is what a page looks like at some width.
+type View struct {
+	Width int
+	// Content is how wide the page is: more than Width if the reader must scroll
+	// sideways. Wide lists what sticks out.
+	Content int
+	Wide    []string
+	// Pictures counts images and drawings; Broken lists those that do not show.
+	Pictures int
+	Broken   []string
+	// Text is all that can be read, folded parts included, by lines. What is set as
+	// code is left out, for it may hold anything.
+	Text string
+}
+
+//go:embed look.html
+var look string
+
+// Look loads a page, which may load nothing else, at each of the widths. Its files
+// go to dir, which the caller removes.
+func Look(ctx context.Context, dir string, page []byte, widths ...int) ([]View, error) {
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, ErrMissing
+	}
+	wanted, err := json.Marshal(widths)
+	if err != nil {
+		return nil, err
+	}
+	frames := filepath.Join(dir, "look.html")
+	if err := os.WriteFile(frames, []byte(strings.Replace(look, "[]", string(wanted), 1)), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "page.html"), page, 0o600); err != nil {
+		return nil, err
+	}
+	dom, err := run(ctx, program, filepath.Join(dir, "profile"), frames)
+	if err != nil {
+		return nil, err
+	}
+	return parse(dom)
+}
+
+// run returns the document that the browser has made of a file.
+func run(ctx context.Context, program, profile, file string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program,
+		"--headless", "--disable-gpu", "--disable-extensions", "--no-first-run", "--disable-background-networking",
+		"--no-sandbox",                   // which root cannot have; the page is our own
+		"--allow-file-access-from-files", // to look into the frames
+		"--user-data-dir="+profile, "--dump-dom", "file://"+file)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("browser: %w: %s", err, stderr.Bytes())
+	}
+	return stdout.Bytes(), nil
+}
+
+// parse takes the views out of the document, where look.html has written them.
+func parse(dom []byte) ([]View, error) {
+	_, rest, found := bytes.Cut(dom, []byte(`<pre id="views">`))
+	text, _, ended := bytes.Cut(rest, []byte("</pre>"))
+	if !found || !ended {
+		return nil, fmt.Errorf("browser: nothing was measured: %.300s", dom)
+	}
+	var views []View
+	if err := json.Unmarshal([]byte(html.UnescapeString(string(text))), &views); err != nil {
+		return nil, fmt.Errorf("browser: %w", err)
+	}
+	return views, nil
+}
