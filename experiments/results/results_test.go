@@ -90,15 +90,39 @@ func TestText(t *testing.T) {
 	if err := s.Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"small (seed 1): 2.00 ms simulated\n", "\nall     3/4   1 ", "\nstream  0/0   0       -", "Jain", "out-of-order degree of mp", "hops per second"} {
+	for _, part := range []string{
+		"small (seed 1): 2.00 ms simulated\n", " all flows  class long  class short  class stream  transport mp  transport rc\n",
+		"\n  failed              1          0           1 ", "\n  without an end      1          0           0            1 ",
+		"\ncompletion time       of 3 done  of 2 done   of 1 done    of 0 done ", "Jain", "out-of-order degree of mp", "\n  lost to faults  ", "hops per second",
+	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is not in\n%s", part, b.String())
 		}
+	}
+	if strings.Contains(b.String(), "had not finished") {
+		t.Errorf("all flows are done or have failed, and the text says otherwise:\n%s", b.String())
 	}
 	s.Complete = false
 	b.Reset()
 	if err := s.Text(&b); err != nil || !strings.Contains(b.String(), "stopped before its end") {
 		t.Errorf("%v in\n%s", err, b.String())
+	}
+}
+
+// Percentiles of some of the flows say how many are not among them.
+func TestUnfinished(t *testing.T) {
+	s := Summarise(mustRun(t, "duration=100us"))
+	if f := s.Flows; f.Unfinished != 3 || f.Done+f.Failed+f.Endless+f.Unfinished != f.Total {
+		t.Errorf("got %+v, want 3 unfinished", f)
+	}
+	var b strings.Builder
+	if err := s.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"\n  unfinished          3 ", "\ncompletion time       of 1 done, 3 not ", "3 of 5 flows had not finished when the run ended"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is not in\n%s", part, b.String())
+		}
 	}
 }
 
@@ -180,6 +204,30 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
+// The pictures of a run are of what it measured.
+func TestPictures(t *testing.T) {
+	for _, test := range []struct{ set, want string }{
+		{"seed=1", "completion-times.svg goodput.svg queues.svg"},
+		{"measure.sample=0 measure.flows=[] measure.queues=[] measure.windows=false", "completion-times.svg"},
+		{"duration=100us", "goodput.svg queues.svg"}, // one flow is done
+	} {
+		dir := t.TempDir()
+		if err := Write(dir, mustRun(t, strings.Fields(test.set)...)); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range files {
+			files[i] = filepath.Base(files[i])
+		}
+		if got := strings.Join(files, " "); got != test.want {
+			t.Errorf("with %s got %q, want %q", test.set, got, test.want)
+		}
+	}
+}
+
 // TestSameBytes: the files of a run are a function of its scenario and seed.
 func TestSameBytes(t *testing.T) {
 	written := func(set ...string) map[string][]byte {
@@ -188,7 +236,7 @@ func TestSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		files, err := os.ReadDir(dir)
-		if err != nil || len(files) != 11 {
+		if err != nil || len(files) != 14 {
 			t.Fatalf("wrote %v: %v", files, err)
 		}
 		all := map[string][]byte{}

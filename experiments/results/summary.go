@@ -46,6 +46,9 @@ type Flows struct {
 	Done    int `json:"done"`
 	Failed  int `json:"failed"`
 	Endless int `json:"endless"` // have no end to reach
+	// Unfinished are those that were still on their way, or had not begun, when the
+	// run ended. The longest completion times may be theirs, and are not in FCTUs.
+	Unfinished int `json:"unfinished"`
 
 	FCTUs    Statistics `json:"fct_us"` // completion times of those done
 	Slowdown Statistics `json:"slowdown"`

@@ -30,6 +30,8 @@ func (t *tally) add(r *sim.FlowResult) {
 		t.slowdown = append(t.slowdown, r.Slowdown())
 	case r.Bytes == 0:
 		s.Endless++
+	default:
+		s.Unfinished++
 	}
 	if r.Started >= 0 {
 		t.addRate(r)

@@ -3,37 +3,60 @@ package results
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// Text writes the summary for the terminal.
+// Text writes the summary for the terminal: a line for each quantity, a column for
+// all flows and for each group of them.
 func (s *Summary) Text(w io.Writer) error {
 	p := &printer{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	p.line("%s (seed %d): %s simulated%s", s.Name, s.Seed, micros(s.SimulatedUs), stopped(s.Complete))
-	p.line("")
-	p.line("\tdone\tfailed\tFCT mean\tp50\tp99\tp99.9\tslowdown mean\tp50\tp99\tp99.9")
-	p.completion("all", &s.Flows)
-	p.eachGroup(s, p.completion)
-	p.line("")
-	p.line("\tgoodput\tflow mean\tmin\tJain\tpackets\tsent again\ttimeouts\tmarked\tout of order\tmost")
-	p.traffic("all", &s.Flows)
-	p.eachGroup(s, p.traffic)
+	for columns := range slices.Chunk(s.columns(), mostColumns) {
+		p.line("")
+		p.flows(columns)
+	}
 	for _, d := range s.Degrees {
 		p.line("")
 		p.line("out-of-order degree of %s: p50 %d, p99 %d, p99.9 %d, most %d", d.Transport, d.P50, d.P99, d.P999, d.Max)
 	}
-	n := &s.Network
 	p.line("")
-	p.line("network: %d hops, %d marks, %d drops, %d lost to faults, %d pauses (%s)",
-		n.Hops, n.Marked, n.Dropped, n.Lost, n.Pauses, micros(n.PausedUs))
-	if n.PeakQueue != "" {
-		p.line("longest queue: %d bytes at %s", n.PeakQueueBytes, n.PeakQueue)
-	}
+	p.network(&s.Network)
 	if s.Cost != nil {
-		p.line("took %.2f s: %.2f million hops per second", s.Cost.WallSeconds, s.Cost.HopsPerSecond/1e6)
+		p.line("took\t%.2f s, %.2f million hops per second", s.Cost.WallSeconds, s.Cost.HopsPerSecond/1e6)
+	}
+	if f := &s.Flows; f.Unfinished > 0 {
+		p.line("")
+		p.line("%d of %d flows had not finished when the run ended: completion times and slowdowns are those of %d that were done, without what may be the longest.",
+			f.Unfinished, f.Total, f.Done)
 	}
 	return p.w.Flush()
+}
+
+// column is some of the flows.
+type column struct {
+	name string
+	*Flows
+}
+
+// mostColumns stand beside each other in a terminal; more go below.
+const mostColumns = 6
+
+// columns has one for each group, unless one has all flows.
+func (s *Summary) columns() []column {
+	columns := []column{{"all flows", &s.Flows}}
+	add := func(kind string, groups []Group) {
+		if len(groups) < 2 {
+			return
+		}
+		for i := range groups {
+			columns = append(columns, column{kind + " " + groups[i].Name, &groups[i].Flows})
+		}
+	}
+	add("class", s.Classes)
+	add("transport", s.Transports)
+	return columns
 }
 
 func stopped(complete bool) string {
@@ -50,34 +73,90 @@ func (p *printer) line(format string, args ...any) {
 	fmt.Fprintf(p.w, format+"\n", args...)
 }
 
-// eachGroup has a row for each group, unless one has all flows.
-func (p *printer) eachGroup(s *Summary, row func(name string, f *Flows)) {
-	for _, groups := range [][]Group{s.Classes, s.Transports} {
-		if len(groups) < 2 {
-			continue
+// quantity is a line about flows.
+type quantity struct {
+	name string
+	of   func(*Flows) string
+}
+
+var quantities = []quantity{
+	{"flows", func(f *Flows) string { return fmt.Sprint(f.Total) }},
+	{"  done", func(f *Flows) string { return fmt.Sprint(f.Done) }},
+	{"  failed", func(f *Flows) string { return fmt.Sprint(f.Failed) }},
+	{"  unfinished", func(f *Flows) string { return fmt.Sprint(f.Unfinished) }},
+	{"  without an end", func(f *Flows) string { return fmt.Sprint(f.Endless) }},
+	{"completion time", func(f *Flows) string { return f.ofDone() }},
+	{"  mean", func(f *Flows) string { return f.time(f.FCTUs.Mean) }},
+	{"  p50", func(f *Flows) string { return f.time(f.FCTUs.P50) }},
+	{"  p99", func(f *Flows) string { return f.time(f.FCTUs.P99) }},
+	{"  p99.9", func(f *Flows) string { return f.time(f.FCTUs.P999) }},
+	{"  longest", func(f *Flows) string { return f.time(f.FCTUs.Max) }},
+	{"slowdown", func(f *Flows) string { return f.ofDone() }},
+	{"  mean", func(f *Flows) string { return f.ratio(f.Slowdown.Mean) }},
+	{"  p50", func(f *Flows) string { return f.ratio(f.Slowdown.P50) }},
+	{"  p99", func(f *Flows) string { return f.ratio(f.Slowdown.P99) }},
+	{"  p99.9", func(f *Flows) string { return f.ratio(f.Slowdown.P999) }},
+	{"goodput, together", func(f *Flows) string { return bits(f.Goodput.TotalBps) }},
+	{"  mean of the flows", func(f *Flows) string { return bits(f.Goodput.MeanBps) }},
+	{"  least of the flows", func(f *Flows) string { return bits(f.Goodput.MinBps) }},
+	{"  Jain's index", func(f *Flows) string { return fmt.Sprintf("%.3f", f.Goodput.Jain) }},
+	{"packets", func(f *Flows) string { return fmt.Sprint(f.Packets) }},
+	{"  sent again", func(f *Flows) string { return fmt.Sprint(f.Retransmitted) }},
+	{"  marked", func(f *Flows) string { return fmt.Sprint(f.Marked) }},
+	{"  out of order", func(f *Flows) string { return fmt.Sprint(f.OutOfOrder) }},
+	{"  highest degree", func(f *Flows) string { return fmt.Sprint(f.MaxOutOfOrder) }},
+	{"timeouts", func(f *Flows) string { return fmt.Sprint(f.Timeouts) }},
+}
+
+// ofDone says whose the numbers below are.
+func (f *Flows) ofDone() string {
+	if f.Unfinished > 0 {
+		return fmt.Sprintf("of %d done, %d not", f.Done, f.Unfinished)
+	}
+	return fmt.Sprintf("of %d done", f.Done)
+}
+
+// time and ratio write what only flows that are done have.
+func (f *Flows) time(us float64) string {
+	if f.Done == 0 {
+		return "-"
+	}
+	return micros(us)
+}
+
+func (f *Flows) ratio(v float64) string {
+	if f.Done == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// flows writes a table of quantities.
+func (p *printer) flows(columns []column) {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	p.line("\t%s", strings.Join(names, "\t"))
+	for _, q := range quantities {
+		values := make([]string, len(columns))
+		for i, c := range columns {
+			values[i] = q.of(c.Flows)
 		}
-		for i := range groups {
-			row(groups[i].Name, &groups[i].Flows)
-		}
+		p.line("%s\t%s", q.name, strings.Join(values, "\t"))
 	}
 }
 
-func (p *printer) completion(name string, f *Flows) {
-	t, d := &f.FCTUs, &f.Slowdown
-	done := fmt.Sprintf("%d/%d", f.Done, f.Total-f.Endless)
-	if t.Count == 0 {
-		p.line("%s\t%s\t%d%s", name, done, f.Failed, strings.Repeat("\t-", 8))
-		return
+func (p *printer) network(n *Network) {
+	p.line("network")
+	p.line("  hops\t%d", n.Hops)
+	p.line("  marked\t%d", n.Marked)
+	p.line("  dropped\t%d", n.Dropped)
+	p.line("  lost to faults\t%d", n.Lost)
+	p.line("  pauses\t%d, %s", n.Pauses, micros(n.PausedUs))
+	if n.PeakQueue != "" {
+		p.line("  longest queue\t%d bytes at %s", n.PeakQueueBytes, n.PeakQueue)
 	}
-	p.line("%s\t%s\t%d\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f", name, done, f.Failed,
-		micros(t.Mean), micros(t.P50), micros(t.P99), micros(t.P999), d.Mean, d.P50, d.P99, d.P999)
-}
-
-func (p *printer) traffic(name string, f *Flows) {
-	g := &f.Goodput
-	p.line("%s\t%s\t%s\t%s\t%.3f\t%d\t%d\t%d\t%d\t%d\t%d", name,
-		bits(g.TotalBps), bits(g.MeanBps), bits(g.MinBps), g.Jain,
-		f.Packets, f.Retransmitted, f.Timeouts, f.Marked, f.OutOfOrder, f.MaxOutOfOrder)
 }
 
 // micros writes a time in the unit that suits it.

@@ -14,15 +14,15 @@ import (
 )
 
 // Write writes the results of a run into a directory, which it makes: summary.json,
-// and flows, links and what the scenario measures as CSV and Parquet. The same
-// scenario gives the same bytes.
+// flows, links and what the scenario measures as CSV and Parquet, and pictures of
+// completion times and of series as SVG. The same scenario gives the same bytes.
 func Write(dir string, run *scenario.Run) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
 	w := writer{dir: dir, run: run, results: flowResults(run)}
 	// The summary comes last: where it is, everything is.
-	for _, write := range []func() error{w.flows, w.links, w.series, w.paths, w.degrees, w.summary} {
+	for _, write := range []func() error{w.flows, w.links, w.series, w.paths, w.degrees, w.pictures, w.summary} {
 		if err := write(); err != nil {
 			return fmt.Errorf("results: %w", err)
 		}
