@@ -58,10 +58,10 @@ func (b Bars) svg() ([]byte, error) {
 	}
 	marks := barMarks{chart: b, labels: b.labels()}
 	f := frame{title: b.Title, x: categories(b.X, b.Groups), y: y, legend: marks.entries(), adjust: fitCategories}
-	f.marks = []gonum.Plotter{grid{}}
+	f.marks = []gonum.Plotter{grid{}, marks}
 	f.addReferences(b.References)
-	// Bars come last: they are what was measured, and their numbers must be read.
-	f.marks = append(f.marks, marks)
+	// A line is seen across the bars, and does not strike their numbers through.
+	f.marks = append(f.marks, barNotes{marks})
 	return f.svg(), nil
 }
 

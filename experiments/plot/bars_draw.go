@@ -11,62 +11,78 @@ import (
 // groupWidth is the part of a group's width that its bars fill.
 const groupWidth = 0.8
 
-// barMarks draws the bars of a chart with their whiskers, published numbers and
-// labels.
+// barMarks draws the bars of a chart.
 type barMarks struct {
 	chart  Bars
 	labels [][]string // by series and group
 }
 
+// barNotes draws what stands on the bars and on the lines across them: whiskers,
+// published numbers and labels.
+type barNotes struct{ barMarks }
+
 // Plot implements gonum's Plotter.
 func (m barMarks) Plot(c draw.Canvas, p *gonum.Plot) {
-	toX, toY := p.Transforms(&c)
-	base := toY(math.Min(math.Max(0, p.Y.Min), p.Y.Max))
-	width := groupWidth / float64(len(m.chart.Series))
-	labelled := m.labelsFit(toX(width) - toX(0))
-	for i, s := range m.chart.Series {
-		for group, value := range s.Values {
-			left := float64(group) - groupWidth/2 + width*float64(i)
-			slot := vg.Rectangle{Min: vg.Point{X: toX(left), Y: base}, Max: vg.Point{X: toX(left + width), Y: base}}
-			middle := (slot.Min.X + slot.Max.X) / 2
-			top := base
-			if !isMissing(value) {
-				top = m.drawBar(c, s.Colour, i, slot, toY(value))
-			}
-			if whisker, ok := m.drawWhisker(c, s, group, middle, toY); ok {
-				top = max(top, whisker)
-			}
-			if s.Published != nil && !isMissing(s.Published[group]) {
-				at := vg.Point{X: middle, Y: toY(s.Published[group])}
-				if c.Contains(at) {
-					drawHollowDiamond(c, at)
-				}
-				// A diamond near the top of the bar pushes the label above it; one
-				// far above leaves the label where the bar ends.
-				if at.Y+5 > top && at.Y-smallSize-8 < top {
-					top = at.Y + 5
-				}
-			}
-			if labelled && m.labels[i][group] != "" && c.ContainsY(top) {
-				drawValue(c, vg.Point{X: middle, Y: top + 1}, m.labels[i][group])
-			}
-		}
-	}
+	base := m.eachBar(c, p, func(series, _ int, bar vg.Rectangle) {
+		gap := min(1, (bar.Max.X-bar.Min.X)*0.08)
+		bar.Min.X += gap
+		bar.Max.X -= gap
+		c.SetColor(m.chart.Series[series].Colour.resolve(series))
+		c.Fill(bar.Path())
+	})
 	c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.8}, c.Min.X, base, c.Max.X, base)
 }
 
-// drawBar fills one bar and returns the height of its upper end.
-func (m barMarks) drawBar(c draw.Canvas, colour Colour, order int, slot vg.Rectangle, end vg.Length) vg.Length {
-	base := slot.Min.Y
-	end = min(max(end, c.Min.Y), c.Max.Y)
-	gap := min(1, (slot.Max.X-slot.Min.X)*0.08)
-	bar := vg.Rectangle{
-		Min: vg.Point{X: slot.Min.X + gap, Y: min(base, end)},
-		Max: vg.Point{X: slot.Max.X - gap, Y: max(base, end)},
+// eachBar yields the place of each bar, of no height where the value is missing,
+// and returns the height at which they stand.
+func (m barMarks) eachBar(c draw.Canvas, p *gonum.Plot, yield func(series, group int, bar vg.Rectangle)) (base vg.Length) {
+	toX, toY := p.Transforms(&c)
+	base = toY(math.Min(math.Max(0, p.Y.Min), p.Y.Max))
+	width := m.width()
+	for i, s := range m.chart.Series {
+		for group, value := range s.Values {
+			end := base
+			if !isMissing(value) {
+				end = min(max(toY(value), c.Min.Y), c.Max.Y)
+			}
+			left := float64(group) - groupWidth/2 + width*float64(i)
+			yield(i, group, vg.Rectangle{
+				Min: vg.Point{X: toX(left), Y: min(base, end)},
+				Max: vg.Point{X: toX(left + width), Y: max(base, end)},
+			})
+		}
 	}
-	c.SetColor(colour.resolve(order))
-	c.Fill(bar.Path())
-	return bar.Max.Y
+	return base
+}
+
+// width is that of a bar, as a part of a group.
+func (m barMarks) width() float64 { return groupWidth / float64(len(m.chart.Series)) }
+
+// Plot implements gonum's Plotter.
+func (m barNotes) Plot(c draw.Canvas, p *gonum.Plot) {
+	toX, toY := p.Transforms(&c)
+	labelled := m.labelsFit(toX(m.width()) - toX(0))
+	m.eachBar(c, p, func(series, group int, bar vg.Rectangle) {
+		s := m.chart.Series[series]
+		middle, top := (bar.Min.X+bar.Max.X)/2, bar.Max.Y
+		if whisker, ok := m.drawWhisker(c, s, group, middle, toY); ok {
+			top = max(top, whisker)
+		}
+		if s.Published != nil && !isMissing(s.Published[group]) {
+			at := vg.Point{X: middle, Y: toY(s.Published[group])}
+			if c.Contains(at) {
+				drawHollowDiamond(c, at)
+			}
+			// A diamond near the top of the bar pushes the label above it; one
+			// far above leaves the label where the bar ends.
+			if at.Y+5 > top && at.Y-smallSize-8 < top {
+				top = at.Y + 5
+			}
+		}
+		if labelled && m.labels[series][group] != "" && c.ContainsY(top) {
+			drawValue(c, vg.Point{X: middle, Y: top + 1}, m.labels[series][group])
+		}
+	})
 }
 
 // drawWhisker draws the spread of one bar and returns the height of its upper
