@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/braid-rdma/braid/sim"
 	"github.com/braid-rdma/braid/sim/topology"
@@ -117,8 +118,24 @@ func (c *checker) linkNames() []string {
 
 func (c *checker) checkLink(field, name string) {
 	if len(linksLike(c.graph, name)) == 0 {
-		c.wrongName(field, strconv.Quote(name), "the name of a link", c.likelyLink(name))
+		c.wrongName(field, strconv.Quote(name), c.wantedLink(name), c.likelyLink(name))
 	}
+}
+
+// fewLinks are listed in an error; of more, the nearest few to what was written are.
+const (
+	fewLinks     = 24
+	nearestLinks = 4
+)
+
+// wantedLink says which links there are, to an author who has named none of them.
+func (c *checker) wantedLink(name string) string {
+	names := c.linkNames()
+	if len(names) <= fewLinks {
+		return "the name of a link: " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("the name of a link, of which there are %d; the nearest are %s",
+		len(names), strings.Join(nearest(name, names, nearestLinks), ", "))
 }
 
 // likelyLink names a link that was meant: the same ends in the other order, or a
@@ -176,7 +193,7 @@ func (c *checker) checkFlap(field string, f *Fault) {
 func (c *checker) checkQueues() {
 	for i, name := range c.Measure.Queues {
 		if _, ok := queueNumber(c.graph, name); !ok {
-			c.wrongName(fmt.Sprintf("measure.queues[%d]", i), strconv.Quote(name), "the name of a link", similar(name, c.linkNames()))
+			c.wrongName(fmt.Sprintf("measure.queues[%d]", i), strconv.Quote(name), c.wantedLink(name), similar(name, c.linkNames()))
 		}
 	}
 }

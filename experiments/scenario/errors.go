@@ -91,6 +91,24 @@ func similar(word string, candidates []string) string {
 	return best
 }
 
+// nearest returns the candidates that a word is most like, the nearest first.
+func nearest(word string, candidates []string, count int) []string {
+	type candidate struct {
+		name  string
+		steps int
+	}
+	byName := make([]candidate, len(candidates))
+	for i, c := range candidates {
+		byName[i] = candidate{c, distance(strings.ToLower(word), strings.ToLower(c), len(word)+len(c)+1)}
+	}
+	slices.SortStableFunc(byName, func(a, b candidate) int { return cmp.Compare(a.steps, b.steps) })
+	names := make([]string, min(count, len(byName)))
+	for i := range names {
+		names[i] = byName[i].name
+	}
+	return names
+}
+
 // distance is the number of letters to insert, delete, replace or exchange with
 // their neighbour, as far as it is below limit.
 func distance(a, b string, limit int) int {

@@ -43,6 +43,15 @@ func mustParse(t testing.TB, text string) *Scenario {
 }
 
 // TestErrors checks where each mistake is found and what is said about it.
+// Of many links an error names the nearest.
+func TestErrorNamesTheNearestLinks(t *testing.T) {
+	many := strings.Replace(small, "rates: [40Gbps, 10Gbps]", "rates: [40Gbps, 10Gbps]\n  senders: 20", 1)
+	_, err := Parse("test.yaml", []byte(strings.Replace(many, "link: tor0-path1,", "link: tor0-pfad2,", 1)))
+	if want := "of which there are 29; the nearest are tor0-path2, tor0-path1, "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -93,6 +102,7 @@ func TestErrors(t *testing.T) {
 		{"unknown distribution", "{kind: pairs, pairs: [[2, 7]], bytes: 50KB,", "{kind: poisson, load: 0.5, sizes: web serch,", 15, 39, "workload[1].sizes", `did you mean "web search"?`},
 		{"impossible load", "{kind: pairs, pairs: [[2, 7]], bytes: 50KB,", "{kind: poisson, load: 2, sizes: hadoop,", 15, 27, "workload[1].load", "up to 1"},
 		{"fault on no link", "link: tor0-path1,", "link: path1-tor0,", 17, 35, "faults[0].link", `did you mean "tor0-path1"?`},
+		{"fault on a link far from any", "link: tor0-path1,", "link: uplink,", 17, 35, "faults[0].link", "the name of a link: h0-tor0, h1-tor0, "},
 		{"fault without link", "link: tor0-path1, ", "", 17, 5, "faults[0].link", "the name of a link"},
 		{"impossible loss", "loss: 0.01", "loss: 1.5", 17, 53, "faults[0].loss", "from 0 to 1"},
 		{"healed before it broke", "until: 20us", "until: 5us", 17, 23, "faults[0].until", "a time after 10us"},
