@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -70,6 +71,8 @@ func TestSimSaysWhatIsWrong(t *testing.T) {
 		{"sim figure mp-rdma-99", "there is no figure"},
 		{"sim sweep quickstart --grid delta", "key=value,value"},
 		{"sim sweep quickstart --grid nothing=1", "nothing"},
+		{"sim sweep quickstart --grid transports.mp.delta=8,16,65,66", "2 of 4 points cannot be run:\ntransports.mp.delta=65: "},
+		{"sim sweep quickstart --grid transports.mp.delta=1000,1001,1002,1003,1004,1005,1006", "and 2 more"},
 		{"sim sweep quickstart --grid seed=1 --seeds 0", "--seeds 0"},
 		{"sim sweep quickstart --nats nats://127.0.0.1:1", "cannot reach"},
 		{"sim fuzz --seeds 0", "--seeds 0"},
@@ -102,7 +105,7 @@ func TestSimListNamesEverything(t *testing.T) {
 
 // A sweep gives the same lines here and through its own work queue.
 func TestSimSweepIsTheSameEverywhere(t *testing.T) {
-	args := []string{"sim", "sweep", "quickstart", "--grid", "transports.mp.delta=8,32", "--grid", "fabric.mtu=1024", "--seeds", "2"}
+	args := []string{"sim", "sweep", "quickstart", "--grid", "transports.mp.delta=8,32", "--grid", "fabric.mtu=1024", "--seeds", "2", "--json"}
 	code, local, stderr := braid(t, args...)
 	if code != 0 || strings.Count(local, "\n") != 4 {
 		t.Fatalf("code %d: %s%s", code, local, stderr)
@@ -110,6 +113,46 @@ func TestSimSweepIsTheSameEverywhere(t *testing.T) {
 	code, queued, stderr := braid(t, append(args, "--listen", "127.0.0.1:0")...)
 	if code != 0 || queued != local {
 		t.Errorf("code %d, %s: through the queue:\n%swant\n%s", code, stderr, queued, local)
+	}
+}
+
+func TestSimSweepWritesATable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	code, stdout, stderr := braid(t, "sim", "sweep", "quickstart", "--grid", "transports.mp.delta=8,32", "--seeds", "2", "--out", dir)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if code != 0 || len(lines) != 6 || !strings.HasPrefix(lines[0], "transports.mp.delta  seed  done ") || !strings.HasPrefix(lines[3], "32                   1     5/5 ") {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
+	}
+	file, err := os.Open(filepath.Join(dir, "runs.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(rows) != 5 {
+		t.Fatalf("%d rows, %v, want 5", len(rows), err)
+	}
+	if got := strings.Join(rows[0][:5], " "); got != "transports.mp.delta seed flows done failed" {
+		t.Errorf("the columns begin with %s", got)
+	}
+	if got := strings.Join(rows[4][:5], " "); got != "32 2 5 5 0" {
+		t.Errorf("the last row begins with %s", got)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "runs.jsonl")); err != nil || strings.Count(string(data), "\n") != 4 {
+		t.Errorf("runs.jsonl: %v, %q", err, data)
+	}
+}
+
+// A run that fails has a row too.
+func TestSweepTableShowsFailures(t *testing.T) {
+	var b strings.Builder
+	found := []sweep.Result{{Settings: []string{"a=1"}, Seed: 1, Error: "went\nwrong"}, {Settings: []string{"a=2"}, Seed: 1, Summary: []byte(`{"flows": {"total": 3, "done": 0}}`)}}
+	if err := (sweepOutput{}).write(&b, found); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[1], "1  1     -     -  ") || !strings.HasSuffix(lines[1], "  went wrong") || !strings.HasPrefix(lines[2], "2  1     0/3   0       0           -  ") {
+		t.Errorf("got\n%s", b.String())
 	}
 }
 

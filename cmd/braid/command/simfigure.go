@@ -36,7 +36,12 @@ func newSimFigure() *cobra.Command {
 published numbers against those measured. With --out it writes the plots as SVG
 and the data as CSV; 'all' writes one HTML report of everything.
 
---quick runs a smaller version that shows the direction and the rough size.`,
+--quick runs a smaller version that shows the direction and the rough size, and
+the report says so.
+
+--json prints {"schema", "seed", "quick", "figures": [{"name", "seconds", "hops",
+"table", "notes"}], "within", "outside"}; the last two count numbers by whether
+they are within their tolerance.`,
 		Example: `  braid sim figure mp-rdma-11a --out figures
   braid sim figure all --quick --out figures`,
 		Args:              arguments(cobra.MinimumNArgs(1)),

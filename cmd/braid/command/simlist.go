@@ -37,8 +37,12 @@ func newSimList() *cobra.Command {
 	var asJSON bool
 	var fields string
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List figures, scenarios, topologies and workloads",
+		Use:   "list",
+		Short: "List figures, scenarios, topologies and workloads",
+		Long: `list lists what can be run and what scenarios can be made of.
+
+--json prints {"schema", "figures", "scenarios", "topologies", "workloads"}, and
+with --fields {"schema", "fields"}.`,
 		Example: "  braid sim list\n  braid sim list --fields quickstart\n  braid sim list --json",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

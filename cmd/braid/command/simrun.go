@@ -31,7 +31,13 @@ func newSimRun() *cobra.Command {
 		Short: "Run a scenario",
 		Long: `run runs a scenario: a YAML file, or one of those that 'braid sim list' names.
 It prints a summary, and with --out writes the flows, links and series of
-measurements as CSV and Parquet.
+measurements as CSV and Parquet, and pictures as SVG: completion times, and over
+time goodput and queues if the scenario samples them (measure.sample).
+
+--json prints {"schema", "name", "seed", "complete", "simulated_us", "flows",
+"classes", "transports", "network", "degrees", "cost"}; "flows" counts those
+"done", "failed", "unfinished" and "endless" and has "fct_us" and "slowdown" of
+those done. A field may be added; "schema" changes if one goes away.
 
 --set changes a value of the scenario; 'braid sim list --fields SCENARIO' shows
 all that can be set, and docs/SCENARIOS.md says what each field means.`,
@@ -66,7 +72,7 @@ all that can be set, and docs/SCENARIOS.md says what each field means.`,
 	flags.StringArrayVar(&sets, "set", nil, "set a value of the scenario, as key=value; may be given several times")
 	registerPolicy(cmd, &policy)
 	registerCC(cmd, &cc, true)
-	flags.StringVar(&out, "out", "", "directory for flows, links and series as CSV and Parquet")
+	flags.StringVar(&out, "out", "", "directory for flows, links and series as CSV and Parquet, and for pictures")
 	flags.IntVar(&workers, "workers", 1, "threads that run the simulation; the result does not depend on it")
 	trace.register(cmd, "what each queue pair does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")

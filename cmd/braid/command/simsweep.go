@@ -3,12 +3,15 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,12 +30,20 @@ func newSimSweep() *cobra.Command {
 		workers int
 		url     string
 		listen  string
+		out     string
+		asJSON  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "sweep SCENARIO --grid KEY=VALUE,VALUE... [--grid ...]",
 		Short: "Run a scenario for every point of a grid of parameters",
 		Long: `sweep runs a scenario once for every combination of the values given, and prints
-one line of JSON per run, in the order of the grid.
+a table with a row for each run, in the order of the grid. Before the first run
+all points are checked, so that a value that no run can have is found at once.
+
+With --out it writes runs.csv, which has more columns, and runs.jsonl. --json
+prints the latter in place of the table: one JSON object per line, {"schema",
+"index", "settings", "seed", "summary" or "error"}, where "summary" is what
+'braid sim run --json' prints, without "cost".
 
 By default all processors of this machine share the work. With --listen, sweep
 also starts a NATS server at which the workers of other machines ('braid sim
@@ -55,21 +66,23 @@ leaves the work to its workers.`,
 			if seeds < 1 {
 				return usageError{fmt.Errorf("--seeds %d: must be above zero", seeds)}
 			}
-			jobs := sweep.Jobs(file, data, g, seedList(seeds))
-			// A key that does not exist should not be found out a thousand times.
-			if err := checkJob(jobs[0]); err != nil {
+			// Seeds fit everywhere: each point is checked once.
+			if err := checkPoints(cmd.Context(), sweep.Jobs(file, data, g, seedList(1)), workers); err != nil {
 				return err
 			}
-			return runSweep(cmd, jobs, sweepPlace{workers: workers, url: url, listen: listen})
+			jobs := sweep.Jobs(file, data, g, seedList(seeds))
+			return runSweep(cmd, jobs, sweepPlace{workers: workers, url: url, listen: listen}, sweepOutput{dir: out, asJSON: asJSON})
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&grid, "grid", nil, "a parameter and its values, as key=value,value; may be given several times")
 	flags.IntVar(&seeds, "seeds", 1, "run each point with seeds 1 to this")
+	flags.StringVar(&out, "out", "", "directory for runs.csv and runs.jsonl")
 	flags.IntVar(&workers, "workers", 0, "runs at a time on this machine; default: one per processor")
 	flags.StringVar(&listen, "listen", "", "address at which workers of other machines may help, host:port")
 	flags.StringVar(&url, "nats", "", "NATS server whose workers do the work")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object per run, and nothing else")
 	cmd.MarkFlagsMutuallyExclusive("listen", "nats")
 	return cmd
 }
@@ -87,22 +100,21 @@ type sweepPlace struct {
 	url, listen string
 }
 
-func runSweep(cmd *cobra.Command, jobs []sweep.Job, place sweepPlace) error {
-	progress := newSimProgress(cmd, false)
+func runSweep(cmd *cobra.Command, jobs []sweep.Job, place sweepPlace, output sweepOutput) error {
+	progress := newSimProgress(cmd, output.asJSON)
 	share := progress.share(fmt.Sprintf("%d runs", len(jobs)), time.Now())
 	found, err := place.run(cmd.Context(), cmd.ErrOrStderr(), jobs, share)
 	progress.end()
 	if err != nil {
 		return err
 	}
+	if err := output.write(cmd.OutOrStdout(), found); err != nil {
+		return err
+	}
 	failed := 0
-	encoder := json.NewEncoder(cmd.OutOrStdout())
 	for _, r := range found {
 		if r.Error != "" {
 			failed++
-		}
-		if err := encoder.Encode(r); err != nil {
-			return err
 		}
 	}
 	if failed > 0 {
@@ -206,9 +218,38 @@ func jobScenario(j sweep.Job) (*scenario.Scenario, error) {
 	return s, s.Set(settings...)
 }
 
-func checkJob(j sweep.Job) error {
-	_, err := jobScenario(j)
-	return err
+// checkJob says what keeps a job from being run.
+func checkJob(_ context.Context, j sweep.Job) (json.RawMessage, error) {
+	s, err := jobScenario(j)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Start()
+	return nil, err
+}
+
+// shownPoints is how many points of a grid that cannot be run are told.
+const shownPoints = 5
+
+// checkPoints returns an error that names the points that cannot be run.
+func checkPoints(ctx context.Context, points []sweep.Job, workers int) error {
+	checked, err := sweep.Local(ctx, points, checkJob, workers, nil)
+	if err != nil {
+		return err
+	}
+	wrong := slices.DeleteFunc(checked, func(r sweep.Result) bool { return r.Error == "" })
+	if len(wrong) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d of %d points cannot be run:", len(wrong), len(points))
+	for i, r := range wrong {
+		if i == shownPoints {
+			text += fmt.Sprintf("\nand %d more", len(wrong)-shownPoints)
+			break
+		}
+		text += fmt.Sprintf("\n%s: %s", strings.Join(r.Settings, " "), r.Error)
+	}
+	return errors.New(text)
 }
 
 // runJob is how this command runs a job.
