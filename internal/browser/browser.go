@@ -73,6 +73,7 @@ func run(ctx context.Context, program, profile, file string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program,
 		"--headless", "--disable-gpu", "--disable-extensions", "--no-first-run", "--disable-background-networking",
 		"--no-sandbox",                   // which root cannot have; the page is our own
+		"--disable-dev-shm-usage",        // which is small in containers
 		"--allow-file-access-from-files", // to look into the frames
 		"--user-data-dir="+profile, "--dump-dom", "file://"+file)
 	var stdout, stderr bytes.Buffer
