@@ -22,6 +22,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma17"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma20"
 	"github.com/braid-rdma/braid/experiments/figures/rocebuffers"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/rocedscp"
@@ -50,6 +51,7 @@ func published() []*figure.Figure {
 		mprdma17.Figure(),
 		mprdma18.Figure(),
 		mprdma19.Figure(),
+		mprdma20.Figure(),
 		datapartition0710.Figure(),
 		datapartition0811.Figure(),
 		datapartition0912.Figure(),
