@@ -8,6 +8,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/datapartition0811"
 	"github.com/braid-rdma/braid/experiments/figures/datapartition0912"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma01"
+	"github.com/braid-rdma/braid/experiments/figures/mprdma02"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma04"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma05"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma11a"
@@ -37,6 +38,7 @@ import (
 func published() []*figure.Figure {
 	return []*figure.Figure{
 		mprdma01.Figure(),
+		mprdma02.Figure(),
 		mprdma04.Figure(),
 		mprdma05.Figure(),
 		mprdma11a.Figure(),

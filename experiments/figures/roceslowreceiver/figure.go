@@ -24,9 +24,6 @@ var readme string
 
 const (
 	entries = 2048 // of the NIC's cache
-	packet  = 1024 + 78
-	atLine  = float64(packet) * 8 / 40e9 // seconds that a packet takes at 40 Gb/s
-	miss    = 500e-9                     // seconds for an entry to be read over PCIe
 	// static is what a class of a port may hold where 9 MB are divided by 28 ports and two classes, and 40 KB of each are headroom.
 	static = 120_000
 )
@@ -103,7 +100,7 @@ func newCase(name string, page, memory int, xoff scenario.Bytes) experiment.Case
 		Change: func(s *scenario.Scenario) {
 			s.Fabric.PFC.XOFF = xoff
 			if share := missShare(page, memory); share > 0 {
-				s.Receivers = []*scenario.Receiver{{Host: 0, Rate: drainRate(share)}}
+				s.Receivers = []*scenario.Receiver{{Host: 0, Rate: roce.DrainRate(share)}}
 			}
 		},
 	}
@@ -111,12 +108,7 @@ func newCase(name string, page, memory int, xoff scenario.Bytes) experiment.Case
 
 // missShare is how many of the packets, which go to random pages, need an entry that the cache does not hold.
 func missShare(page, memory int) float64 {
-	return max(0, 1-float64(entries)*float64(page)/float64(memory<<20))
-}
-
-// drainRate is how fast the NIC takes packets: each takes its time on the link, and some wait for an entry as well.
-func drainRate(missShare float64) scenario.Rate {
-	return scenario.Rate(packet * 8 / (atLine + missShare*miss))
+	return roce.MissShare(entries, float64(memory<<20)/float64(page))
 }
 
 // nicPaused is how many pauses h0's ToR received from it.

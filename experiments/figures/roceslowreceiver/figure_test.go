@@ -18,7 +18,7 @@ func TestFigure(t *testing.T) {
 	testbedtest.Want(t, o, "least that a neighbour gets in 1 ms, static buffers", 0, 2)
 }
 
-// The cache covers 8 MB of small pages and 4 GB of large ones; beyond, packets miss and the NIC is slower.
+// The cache covers 8 MB of small pages and 4 GB of large ones; beyond, packets miss.
 func TestMisses(t *testing.T) {
 	for _, test := range []struct {
 		page, memory int
@@ -29,12 +29,5 @@ func TestMisses(t *testing.T) {
 		if got := missShare(test.page, test.memory); got != test.want {
 			t.Errorf("pages of %d B, %d MB: %v miss, want %v", test.page, test.memory, got, test.want)
 		}
-	}
-	// 1102 B take 220.4 ns at 40 Gb/s, and as many bits in 470.4 ns are 18.7 Gb/s.
-	if got := drainRate(0.5); got < 18_700_000_000 || got > 18_800_000_000 {
-		t.Errorf("half of the packets miss: %v, want 18.74 Gb/s", got)
-	}
-	if got := drainRate(0); got < 39_999_999_000 || got > 40_000_000_000 {
-		t.Errorf("no packet misses: %v, want 40 Gb/s", got)
 	}
 }
