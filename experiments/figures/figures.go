@@ -24,6 +24,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma20"
+	"github.com/braid-rdma/braid/experiments/figures/mprdmapaths"
 	"github.com/braid-rdma/braid/experiments/figures/rocebuffers"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
 	"github.com/braid-rdma/braid/experiments/figures/rocedscp"
@@ -46,6 +47,7 @@ func published() []*figure.Figure {
 		mprdma12a.Figure(),
 		mprdma12b.Figure(),
 		mprdma13.Figure(),
+		mprdmapaths.Figure(),
 		mprdma14a.Figure(),
 		mprdma14b.Figure(),
 		mprdma15.Figure(),
