@@ -24,6 +24,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/mprdma18"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma19"
 	"github.com/braid-rdma/braid/experiments/figures/mprdma20"
+	"github.com/braid-rdma/braid/experiments/figures/mprdmaloss"
 	"github.com/braid-rdma/braid/experiments/figures/mprdmapaths"
 	"github.com/braid-rdma/braid/experiments/figures/rocebuffers"
 	"github.com/braid-rdma/braid/experiments/figures/rocedeadlock"
@@ -39,6 +40,7 @@ import (
 func published() []*figure.Figure {
 	return []*figure.Figure{
 		mprdma01.Figure(),
+		mprdmaloss.Figure(),
 		mprdma02.Figure(),
 		mprdma04.Figure(),
 		mprdma05.Figure(),
