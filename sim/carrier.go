@@ -20,6 +20,10 @@ type Carrier struct {
 	// Depth is how many messages a queue pair has outstanding: default 16, and 1
 	// with several queue pairs.
 	Depth int
+	// HostDepth is how many messages all flows that a host posts for have outstanding
+	// together; those that wait for it take turns (the queuing of X-RDMA, section V.C).
+	// 0: no bound.
+	HostDepth int
 	// Op is the operation that moves the bytes.
 	Op Operation
 	// Trace, if not nil, makes the tracer of a host's queue pairs, by the host's
@@ -61,6 +65,8 @@ func (c *Carrier) withDefaults() error {
 		return fmt.Errorf("%w: %d queue pairs per flow, must be 1 to %d", ErrConfig, c.QPs, maxQPs)
 	case c.Depth < 1 || c.Depth > 4096:
 		return fmt.Errorf("%w: depth %d, must be 1 to 4096", ErrConfig, c.Depth)
+	case c.HostDepth < 0:
+		return fmt.Errorf("%w: %d messages outstanding per host", ErrConfig, c.HostDepth)
 	case c.Chunk < 1:
 		return fmt.Errorf("%w: chunks of %d bytes", ErrConfig, c.Chunk)
 	case c.Op > ByRead:
@@ -97,6 +103,7 @@ type site struct {
 	pd     *verbs.PD
 	memory *verbs.MR // where payload only has a length
 	queue  [64]verbs.Completion
+	posts  postQueue
 }
 
 // Carry sets up the connections of all flows and lets each start at its time.

@@ -34,6 +34,7 @@ type flow struct {
 	sge  [1]verbs.SGE
 	into [1]verbs.SGE // likewise, for a receive: source and destination may run at the same time
 
+	queued                 bool // for its turn
 	waitsFor               int
 	whenSent, whenReceived []*flow
 }
@@ -175,6 +176,11 @@ func (f *flow) offer() {
 
 // post hands messages to the queue pairs that have room.
 func (f *flow) post() {
+	if f.traffic.carrier.HostDepth > 0 {
+		f.queueUp()
+		f.from.postInTurn()
+		return
+	}
 	for i := range f.lanes {
 		l := &f.lanes[i]
 		for l.outstanding < f.traffic.carrier.Depth && f.hasMore() && !f.ended {
@@ -283,6 +289,10 @@ func (f *flow) ends(l *lane) (source, destination *verbs.QP) {
 func (f *flow) completed(c *verbs.Completion) {
 	l := &f.lanes[c.WRID>>wridLaneShift&wridLane]
 	l.outstanding--
+	if f.traffic.carrier.HostDepth > 0 {
+		f.from.posts.outstanding--
+		defer f.from.postInTurn()
+	}
 	if err := c.Err(); err != nil {
 		f.fail(err)
 		return

@@ -18,6 +18,7 @@ func (c *checker) checkTransports() {
 func (c *checker) checkTransport(field string, t *Transport) {
 	c.within(field+".qps", t.QPs, 0, 1024)
 	c.within(field+".depth", t.Depth, 0, 4096)
+	c.within(field+".host-depth", t.HostDepth, 0, 1<<20)
 	c.within(field+".ack-timeout", t.AckTimeout, 0, 31)
 	c.within(field+".retry", t.Retry, 0, 7)
 	c.within(field+".chunk", int(t.Chunk), 0, 1<<30)

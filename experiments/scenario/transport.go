@@ -18,6 +18,7 @@ type Transport struct {
 	QPs        int           `yaml:"qps"` // queue pairs of a flow; 0: 1
 	Chunk      Bytes         // into which a flow of several queue pairs is cut; 0: 32 KiB
 	Depth      int           // messages that a queue pair has outstanding; 0: 16, and 1 with several queue pairs
+	HostDepth  int           // messages that all queue pairs of a host have outstanding together; 0: no bound
 	AckTimeout int           // 4.096 µs · 2^AckTimeout; 0: never
 	Retry      int           // retries after a timeout or sequence error
 	Op         sim.Operation // that moves the bytes
@@ -76,7 +77,7 @@ func (t *Transport) parts() []any {
 // carrier is the transport as the simulator takes it. lineRate is that of the
 // hosts; observe, if not nil, is told the out-of-order degree of each packet.
 func (t *Transport) carrier(lineRate int64, observe func(int)) sim.Carrier {
-	c := sim.Carrier{QPs: t.QPs, Chunk: int(t.Chunk), Depth: t.Depth, Op: t.Op}
+	c := sim.Carrier{QPs: t.QPs, Chunk: int(t.Chunk), Depth: t.Depth, HostDepth: t.HostDepth, Op: t.Op}
 	c.QP.Conn.AckTimeout = verbs.AckTimeoutOf(t.AckTimeout)
 	c.QP.Conn.RetryCount = orNone(t.Retry)
 	if t.MP != nil {
