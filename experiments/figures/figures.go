@@ -34,6 +34,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
 	"github.com/braid-rdma/braid/experiments/figures/roceslowreceiver"
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
+	"github.com/braid-rdma/braid/experiments/figures/xrdma10"
 )
 
 // published lists the figures in the order of their papers.
@@ -69,5 +70,6 @@ func published() []*figure.Figure {
 		roceslowreceiver.Figure(),
 		rocebuffers.Figure(),
 		rocelatency.Figure(),
+		xrdma10.Figure(),
 	}
 }
