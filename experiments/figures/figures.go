@@ -34,6 +34,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
 	"github.com/braid-rdma/braid/experiments/figures/roceslowreceiver"
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
+	"github.com/braid-rdma/braid/experiments/figures/virtuoso"
 	"github.com/braid-rdma/braid/experiments/figures/xrdma10"
 )
 
@@ -71,5 +72,6 @@ func published() []*figure.Figure {
 		rocebuffers.Figure(),
 		rocelatency.Figure(),
 		xrdma10.Figure(),
+		virtuoso.Figure(),
 	}
 }
