@@ -1,0 +1,67 @@
+package numbers
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed numbers.yaml
+var published []byte
+
+//go:embed measured.json
+var recorded []byte
+
+// Number is one that a paper publishes.
+type Number struct {
+	Paper     string
+	Section   string
+	Quantity  string
+	Published string
+	// Figure and Row name what it is compared with, by the row's quantity.
+	Figure, Row string
+	Why         string // it is outside
+	// Elsewhere is what was measured by other means than a figure, and where that is written.
+	Elsewhere string
+	// Not is why it cannot be reproduced here.
+	Not string
+}
+
+// List is all numbers, and the rows that have a published number beside them but are none of their own.
+type List struct {
+	Numbers []Number
+	// Second are further readings of a number, by figure.
+	Second map[string][]string
+}
+
+// Load reads the list.
+func Load() (*List, error) {
+	var l List
+	d := yaml.NewDecoder(bytes.NewReader(published))
+	d.KnownFields(true)
+	if err := d.Decode(&l); err != nil {
+		return nil, fmt.Errorf("numbers.yaml: %w", err)
+	}
+	for i := range l.Numbers {
+		if err := l.Numbers[i].check(); err != nil {
+			return nil, fmt.Errorf("numbers.yaml: number %d: %w", i, err)
+		}
+	}
+	return &l, nil
+}
+
+// check wants each number to have exactly one fate.
+func (n *Number) check() error {
+	fates := 0
+	for _, fate := range []string{n.Figure, n.Elsewhere, n.Not} {
+		if fate != "" {
+			fates++
+		}
+	}
+	if n.Paper == "" || n.Section == "" || n.Quantity == "" || n.Published == "" || fates != 1 || (n.Figure == "") != (n.Row == "") {
+		return fmt.Errorf("%+v lacks something, or is compared in two ways", *n)
+	}
+	return nil
+}
