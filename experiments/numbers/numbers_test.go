@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,54 +20,76 @@ var (
 
 const page = "../../docs/NUMBERS.md"
 
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *rewrite {
+		if err := writeAnew(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// writeAnew takes what was printed, if anything was, and makes the page.
+func writeAnew() error {
+	l, m, err := read()
+	if err != nil {
+		return err
+	}
+	var files []string
+	if *folder != "" {
+		if files, err = filepath.Glob(filepath.Join(*folder, "*.json")); err != nil {
+			return err
+		}
+	}
+	for _, file := range files {
+		printed, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := m.Add(printed); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile("measured.json", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(page, Markdown(l, m), 0o644)
+}
+
+func read() (*List, Measured, error) {
+	list, err := os.ReadFile("numbers.yaml")
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := os.ReadFile("measured.json")
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := Load(list)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := LoadMeasured(rows)
+	return l, m, err
+}
+
 func load(t *testing.T) (*List, Measured) {
 	t.Helper()
-	l, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := LoadMeasured()
+	l, m, err := read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l, m
 }
 
-// takeMeasured adds the outputs in the folder to what is recorded.
-func takeMeasured(t *testing.T, m Measured) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(*folder, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		printed, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Add(printed); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-	}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("measured.json", append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestPage(t *testing.T) {
 	l, m := load(t)
-	if *rewrite {
-		if *folder != "" {
-			takeMeasured(t, m)
-		}
-		if err := os.WriteFile(page, Markdown(l, m), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	had, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
