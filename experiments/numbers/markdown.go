@@ -89,6 +89,9 @@ func (n *Number) judge(m Measured) line {
 	if row.Verdict != within {
 		return line{n, measured, outside, remark + ": " + n.Why}
 	}
+	if n.But != "" {
+		remark += ": " + n.But
+	}
 	return line{n, measured, within, remark}
 }
 

@@ -16,6 +16,7 @@ type Number struct {
 	// Figure and Row name what it is compared with, by the row's quantity.
 	Figure, Row string
 	Why         string // it is outside
+	But         string // what a reader should know of one that is within
 	// Elsewhere is what was measured by other means than a figure, and where that is written.
 	Elsewhere string
 	// Not is why it cannot be reproduced here.
