@@ -83,12 +83,34 @@ func TestShapes(t *testing.T) {
 			topology.FatTree{K: 4, Rate: rate, HostsPerEdge: 6, CoreUplinks: 1},
 			shape{48, 18, 72, 2, 1, 6, 2},
 		},
+		{"two podsets", twoPodsets, shape{1152, 120, 1472, 2, 1, 6, 64}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := shapeOf(build(t, test.builder)); got != test.want {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// twoPodsets is the network of "RDMA over commodity Ethernet at scale", with a rate and delays that tell links apart.
+var twoPodsets = topology.FatTree{
+	K: 8, Pods: 2, EdgesPerPod: 24, HostsPerEdge: 24, CoreUplinks: 16, Rate: 4, HostRate: 3, Delay: 2, HostDelay: 1, CoreDelay: 5,
+}
+
+func TestFatTreeLinks(t *testing.T) {
+	g := build(t, twoPodsets)
+	for name, want := range map[string][2]int64{
+		"h1151-edge47": {3, 1}, "edge23-agg3": {4, 2}, "edge24-agg4": {4, 2}, "agg0-core15": {4, 5}, "agg7-core63": {4, 5},
+	} {
+		i, ok := g.LinkNamed(name)
+		if !ok {
+			t.Errorf("no link %s", name)
+			continue
+		}
+		if got := [2]int64{g.Links[i].Rate, g.Links[i].Delay}; got != want {
+			t.Errorf("%s has rate and delay %v, want %v", name, got, want)
+		}
 	}
 }
 
@@ -123,6 +145,11 @@ func TestOversubscription(t *testing.T) {
 	edge, core := topology.FatTree{K: 4, Rate: 1, HostsPerEdge: 6, CoreUplinks: 1}.Oversubscription()
 	if edge != 3 || core != 2 {
 		t.Errorf("fat tree: %v at the edge, %v at the core; want 3 and 2", edge, core)
+	}
+	podsets := twoPodsets
+	podsets.HostRate = podsets.Rate
+	if edge, core := podsets.Oversubscription(); edge != 6 || core != 1.5 {
+		t.Errorf("two podsets: %v at the edge, %v at the core; want 6 and 1.5", edge, core)
 	}
 }
 
@@ -225,6 +252,11 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		{"K", topology.FatTree{K: 0, Rate: 1}},
 		{"Rate", topology.FatTree{K: 4, HostRate: 1}},
 		{"Delay", topology.FatTree{K: 4, Rate: 1, Delay: -1}},
+		{"HostDelay", topology.FatTree{K: 4, Rate: 1, HostDelay: -1}},
+		{"CoreDelay", topology.FatTree{K: 4, Rate: 1, CoreDelay: -1}},
+		{"Pods", topology.FatTree{K: 4, Rate: 1, Pods: -1}},
+		{"EdgesPerPod", topology.FatTree{K: 4, Rate: 1, EdgesPerPod: -1}},
+		{"hosts", topology.FatTree{K: 4, Rate: 1, Pods: 64, EdgesPerPod: 64, HostsPerEdge: 64}},
 		{"HostsPerEdge", topology.FatTree{K: 4, Rate: 1, HostsPerEdge: -1}},
 		{"CoreUplinks", topology.FatTree{K: 4, Rate: 1, CoreUplinks: -1}},
 		{"switches", topology.FatTree{K: 256, Rate: 1, HostsPerEdge: 1}},

@@ -3,7 +3,8 @@ package topology
 // FatTree is a three-tier network of switches with K ports: K pods, each of K/2
 // edge and K/2 aggregation switches that are all linked to each other, and core
 // switches above them. Aggregation switch i of every pod is linked to the cores
-// of plane i, of which there are CoreUplinks.
+// of plane i, of which there are CoreUplinks. Other numbers of pods and of edge
+// switches make it the Clos network of a datacenter, whose pods are podsets.
 //
 // Hosts are h0, h1, ... (edge by edge), switches edge0, agg0 and core0 onwards,
 // links h0-edge0, edge0-agg0 and agg0-core0. A host's group is its pod.
@@ -15,6 +16,13 @@ type FatTree struct {
 
 	// HostRate is the rate of the hosts' links; 0 means Rate.
 	HostRate int64
+
+	// HostDelay and CoreDelay are the delays of the links to hosts and to cores;
+	// 0 means Delay.
+	HostDelay, CoreDelay int64
+
+	// Pods is K in the classic tree, EdgesPerPod K/2, which 0 means.
+	Pods, EdgesPerPod int
 
 	// HostsPerEdge is K/2 in the classic tree, which 0 means. More hosts
 	// oversubscribe the edge switches.
@@ -29,13 +37,19 @@ type FatTree struct {
 // on, at an edge and at an aggregation switch; 1 and 1 for the classic tree.
 func (c FatTree) Oversubscription() (edge, core float64) {
 	c = c.withDefaults()
-	half := float64(c.K / 2)
-	edge = float64(c.HostsPerEdge) * float64(c.HostRate) / (half * float64(c.Rate))
-	return edge, half / float64(c.CoreUplinks)
+	edge = float64(c.HostsPerEdge) * float64(c.HostRate) / (float64(c.aggsPerPod()) * float64(c.Rate))
+	return edge, float64(c.EdgesPerPod) / float64(c.CoreUplinks)
 }
+
+// aggsPerPod is the number of aggregation switches of a pod, and of planes.
+func (c FatTree) aggsPerPod() int { return c.K / 2 }
 
 func (c FatTree) withDefaults() FatTree {
 	c.HostRate = or(c.HostRate, c.Rate)
+	c.HostDelay = or(c.HostDelay, c.Delay)
+	c.CoreDelay = or(c.CoreDelay, c.Delay)
+	c.Pods = or(c.Pods, c.K)
+	c.EdgesPerPod = or(c.EdgesPerPod, c.K/2)
 	c.HostsPerEdge = or(c.HostsPerEdge, c.K/2)
 	c.CoreUplinks = or(c.CoreUplinks, c.K/2)
 	return c
@@ -46,16 +60,20 @@ func (c FatTree) check() error {
 	if c.K < 2 || c.K%2 != 0 || c.K > MaxSwitches {
 		f.fail("K", c.K, "an even number from 2")
 	}
+	f.count("Pods", c.Pods, MaxSwitches)
+	f.count("EdgesPerPod", c.EdgesPerPod, MaxSwitches)
 	f.count("HostsPerEdge", c.HostsPerEdge, MaxHosts)
 	f.count("CoreUplinks", c.CoreUplinks, MaxSwitches)
 	f.rate("Rate", c.Rate)
 	f.rate("HostRate", c.HostRate)
 	f.delay("Delay", c.Delay)
+	f.delay("HostDelay", c.HostDelay)
+	f.delay("CoreDelay", c.CoreDelay)
 	if f.err == nil {
-		half := c.K / 2
-		f.total("hosts", c.K*half*c.HostsPerEdge, MaxHosts)
-		f.total("switches", c.K*c.K+half*c.CoreUplinks, MaxSwitches)
-		f.total("links", c.K*half*(c.HostsPerEdge+half+c.CoreUplinks), MaxLinks)
+		edges, aggs := c.Pods*c.EdgesPerPod, c.Pods*c.aggsPerPod()
+		f.total("hosts", edges*c.HostsPerEdge, MaxHosts)
+		f.total("switches", edges+aggs+c.aggsPerPod()*c.CoreUplinks, MaxSwitches)
+		f.total("links", edges*(c.HostsPerEdge+c.aggsPerPod())+aggs*c.CoreUplinks, MaxLinks)
 	}
 	return f.err
 }
@@ -66,25 +84,25 @@ func (c FatTree) Build() (*Graph, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	half := c.K / 2
+	planes := c.aggsPerPod()
 	g := &Graph{}
-	addHosts(g, c.K, half*c.HostsPerEdge)
-	edge := addSwitches(g, "edge", c.K*half, 1)
-	agg := addSwitches(g, "agg", c.K*half, 2)
-	core := addSwitches(g, "core", half*c.CoreUplinks, 3)
+	addHosts(g, c.Pods, c.EdgesPerPod*c.HostsPerEdge)
+	edge := addSwitches(g, "edge", c.Pods*c.EdgesPerPod, 1)
+	agg := addSwitches(g, "agg", c.Pods*planes, 2)
+	core := addSwitches(g, "core", planes*c.CoreUplinks, 3)
 	for host, node := range g.Hosts {
-		g.AddLink(Link{A: node, B: edge + host/c.HostsPerEdge, Rate: c.HostRate, Delay: c.Delay})
+		g.AddLink(Link{A: node, B: edge + host/c.HostsPerEdge, Rate: c.HostRate, Delay: c.HostDelay})
 	}
-	for e := range c.K * half {
-		pod := e / half
-		for plane := range half {
-			g.AddLink(Link{A: edge + e, B: agg + pod*half + plane, Rate: c.Rate, Delay: c.Delay})
+	for e := range c.Pods * c.EdgesPerPod {
+		pod := e / c.EdgesPerPod
+		for plane := range planes {
+			g.AddLink(Link{A: edge + e, B: agg + pod*planes + plane, Rate: c.Rate, Delay: c.Delay})
 		}
 	}
-	for a := range c.K * half {
-		plane := a % half
+	for a := range c.Pods * planes {
+		plane := a % planes
 		for up := range c.CoreUplinks {
-			g.AddLink(Link{A: agg + a, B: core + plane*c.CoreUplinks + up, Rate: c.Rate, Delay: c.Delay})
+			g.AddLink(Link{A: agg + a, B: core + plane*c.CoreUplinks + up, Rate: c.Rate, Delay: c.CoreDelay})
 		}
 	}
 	return finish(g)
