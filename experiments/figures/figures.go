@@ -32,6 +32,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/roceheadroom"
 	"github.com/braid-rdma/braid/experiments/figures/rocelatency"
 	"github.com/braid-rdma/braid/experiments/figures/rocelivelock"
+	"github.com/braid-rdma/braid/experiments/figures/rocepodset"
 	"github.com/braid-rdma/braid/experiments/figures/roceslowreceiver"
 	"github.com/braid-rdma/braid/experiments/figures/rocestorm"
 	"github.com/braid-rdma/braid/experiments/figures/virtuoso"
@@ -71,6 +72,7 @@ func published() []*figure.Figure {
 		roceslowreceiver.Figure(),
 		rocebuffers.Figure(),
 		rocelatency.Figure(),
+		rocepodset.Figure(),
 		xrdma10.Figure(),
 		virtuoso.Figure(),
 	}

@@ -66,7 +66,7 @@ func fieldsOf(v reflect.Value) []structField {
 // does not say so.
 var durations = map[string]bool{
 	"Start": true, "Jitter": true, "Duration": true, "Compute": true, "Reduce": true,
-	"HostDelay": true, "FabricDelay": true, "PathDelay": true, "Delay": true, "Delays": true,
+	"HostDelay": true, "FabricDelay": true, "CoreDelay": true, "PathDelay": true, "Delay": true, "Delays": true,
 }
 
 var (

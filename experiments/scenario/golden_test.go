@@ -41,7 +41,7 @@ func compareFile(t *testing.T, file, got string) {
 // topologies has a scenario's topology for every kind that is no preset.
 var topologies = map[string]string{
 	"leaf-spine":     "{kind: leaf-spine, leaves: 2, hosts-per-leaf: 2, spines: 2, host-rate: 10Gbps, fabric-rate: 40Gbps, host-delay: 1us, fabric-delay: 500ns, links-per-spine: 2}",
-	"fat-tree":       "{kind: fat-tree, k: 2, rate: 100Gbps, delay: 1us, hosts-per-edge: 2, core-uplinks: 1, host-rate: 25Gbps}",
+	"fat-tree":       "{kind: fat-tree, k: 2, rate: 100Gbps, delay: 1us, hosts-per-edge: 2, core-uplinks: 1, host-rate: 25Gbps, pods: 3, edges-per-pod: 2, host-delay: 500ns, core-delay: 2us}",
 	"parallel-paths": "{kind: parallel-paths, senders: 1, receivers: 2, host-rate: 40Gbps, rates: [10Gbps, 20Gbps], delays: [1us, 2us], middle-switches: false}",
 	"mesh":           "{kind: mesh, switches: 3, hosts-per-switch: 1, host-rate: 40Gbps, host-delay: 1us, fabric-delay: 1us, without: [[0, 2]]}",
 	"graph":          "{kind: graph, nodes: [{name: a, kind: host}, {name: b, kind: host, group: 1}, {name: s, kind: switch, tier: 2}], links: [{from: a, to: s, rate: 1Gbps, delay: 1us}, {from: s, to: b, rate: 2Gbps, delay: 0, name: last}]}",
