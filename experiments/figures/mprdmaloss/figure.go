@@ -31,12 +31,13 @@ const (
 var (
 	lines      = []string{single, dataOnly, paper, braid}
 	transports = map[string]string{single: "rc", dataOnly: "rc", paper: "mp", braid: "braid"}
-	losses     = []float64{0, 0.0001, paperLoss, 0.005, 0.01}
+	losses     = []float64{0, 0.0001, paperLoss, 0.005, highest}
 	timeouts   = []int{8, 10, 12, defaultTimeout, 16} // codes of the local ACK timeout
 )
 
 const (
 	paperLoss      = 0.001
+	highest        = 0.01
 	published      = 0.6 // of the throughput without loss, at most
 	defaultTimeout = 14
 	goodput        = "goodput_gbps"
@@ -80,7 +81,7 @@ func name(line string, loss float64, code int) string {
 // rare.
 func newCase(line string, loss float64, code int) experiment.Case {
 	c := experiment.Case{
-		Name: name(line, loss, code), Full: loss != 0 && loss != paperLoss || code != defaultTimeout,
+		Name: name(line, loss, code), Full: loss != 0 && loss != paperLoss && (loss != highest || transports[line] == "rc") || code != defaultTimeout,
 		For: sim.Second, Quick: 100 * sim.Millisecond,
 		Change: func(s *scenario.Scenario) {
 			s.Workload[0].Transport = transports[line]
