@@ -20,10 +20,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// ErrMissing means that there is no browser to look with.
+// ErrMissing means that there is no browser to look with, or none that runs here.
 var ErrMissing = errors.New("chromium is missing (Debian: apt-get install chromium)")
+
+// patience is what the browser may take on a busy machine.
+const patience = 3 * time.Minute
 
 // A View is what a page looks like at some width.
 type View struct {
@@ -70,8 +74,11 @@ func Look(ctx context.Context, dir string, page []byte, widths ...int) ([]View, 
 
 // run returns the document that the browser has made of a file.
 func run(ctx context.Context, program, profile, file string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, program,
 		"--headless", "--disable-gpu", "--disable-extensions", "--no-first-run", "--disable-background-networking",
+		"--disable-dev-shm-usage",        // which is small in containers
 		"--no-sandbox",                   // which root cannot have; the page is our own
 		"--disable-dev-shm-usage",        // which is small in containers
 		"--allow-file-access-from-files", // to look into the frames
@@ -79,7 +86,7 @@ func run(ctx context.Context, program, profile, file string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("browser: %w: %s", err, stderr.Bytes())
+		return nil, fmt.Errorf("%w, or does not run: %w: %s", ErrMissing, err, stderr.Bytes())
 	}
 	return stdout.Bytes(), nil
 }

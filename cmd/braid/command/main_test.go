@@ -13,6 +13,7 @@ import (
 const asCommand = "BRAID_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	registerOwnPolicy()
 	if os.Getenv(asCommand) != "" {
 		Main()
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/braid-rdma/braid/experiments/experiment"
@@ -23,15 +24,21 @@ workload: [{kind: pairs, pairs: [[0, 5]], message: 16KB}]
 duration: 200us
 `
 
-// TestOwnPolicy: what a program registers has a name in scenarios, sweeps and figures.
-func TestOwnPolicy(t *testing.T) {
-	made := 0
+// ownMade counts how often the policy of the tests was made.
+var ownMade atomic.Int64
+
+// registerOwnPolicy registers it, in this process and in those that tests start.
+func registerOwnPolicy() {
 	transport.PathPolicies.Register(transport.Entry[transport.NewPathPolicy]{
-		Name: "own-policy", Description: "that of the test", New: func(paths int, o *transport.MPOptions, r *rand.Rand) transport.PathPolicy {
-			made++
+		Name: "own-policy", Description: "that of the tests", New: func(paths int, o *transport.MPOptions, r *rand.Rand) transport.PathPolicy {
+			ownMade.Add(1)
 			return transport.NewRandomSpray(paths, o, r)
 		},
 	})
+}
+
+// TestOwnPolicy: what a program registers has a name in scenarios, sweeps and figures.
+func TestOwnPolicy(t *testing.T) {
 	own := experiment.Experiment{
 		Name: "own-figure", Title: "Of the test", Paper: "none", Section: "none", README: "none", Scenario: []byte(ownScenario),
 		Cases: []experiment.Case{{Name: "own", For: 100 * sim.Microsecond, Change: func(s *scenario.Scenario) {
@@ -51,9 +58,9 @@ func TestOwnPolicy(t *testing.T) {
 		"sim sweep quickstart --workers 1 --grid transports.mp.policy=own-policy",
 		"sim figure own-figure --strict --workers 1",
 	} {
-		made = 0
-		if code, stdout, stderr := braid(t, strings.Fields(line)...); code != 0 || made == 0 {
-			t.Errorf("%s: code %d, the policy was made %d times: %s%s", line, code, made, stdout, stderr)
+		ownMade.Store(0)
+		if code, stdout, stderr := braid(t, strings.Fields(line)...); code != 0 || ownMade.Load() == 0 {
+			t.Errorf("%s: code %d, the policy was made %d times: %s%s", line, code, ownMade.Load(), stdout, stderr)
 		}
 	}
 }
