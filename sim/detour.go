@@ -195,7 +195,8 @@ func (h *host) probed(c *conn, number uint32) {
 func (h *host) watchSilence(c *conn) {
 	d, now := c.detour, time.Duration(h.now()/Nanosecond)
 	ackTimeout := verbs.AckTimeoutOf(int(c.qp.Attr().Timeout))
-	if d.watcher != nil && d.silence.TimedOut(now, c.qp.Counters().LocalAckTimeoutErr, ackTimeout) {
+	counters := c.qp.Counters()
+	if d.watcher != nil && d.silence.TimedOut(now, counters.LocalAckTimeoutErr, counters.PacketsSent+counters.Keepalives, ackTimeout) {
 		d.watcher.Silent()
 		h.Wake()
 	}

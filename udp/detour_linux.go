@@ -155,7 +155,8 @@ func (e *engine) sendProbe(p *port, path int, number uint32) {
 // watchSilence follows a timeout of a queue pair.
 func (e *engine) watchSilence(now transport.Time, p *port) {
 	ackTimeout := verbs.AckTimeoutOf(int(p.qp.Attr().Timeout))
-	if p.silence.TimedOut(time.Duration(now), p.qp.Counters().LocalAckTimeoutErr, ackTimeout) {
+	c := p.qp.Counters()
+	if p.silence.TimedOut(time.Duration(now), c.LocalAckTimeoutErr, c.PacketsSent+c.Keepalives, ackTimeout) {
 		p.watcher.Silent()
 	}
 }

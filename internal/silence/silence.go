@@ -10,6 +10,7 @@ import "time"
 type Watch struct {
 	replies        uint64 // of the peer, by any way
 	seen, timeouts uint64 // of those and of timeouts, how many there were when it was last looked at
+	sent           uint64 // packets, when the series began or the peer was last found silent
 	since          time.Duration
 }
 
@@ -24,16 +25,19 @@ func (w *Watch) Begin() { w.seen = w.replies - 1 }
 // that this side reaches the peer.
 func (w *Watch) Replied() { w.replies++ }
 
-// TimedOut follows a timer of the queue pair, which has had so many timeouts by now. It returns true
-// when packets were sent again for as long as an ACK timeout lasts and the peer has
-// replied to nothing. So a connection of RC has two of its timeouts behind it, and six before it until it gives up.
-func (w *Watch) TimedOut(now time.Duration, timeouts uint64, ackTimeout time.Duration) bool {
+// TimedOut follows a timer of the queue pair, which has had so many timeouts by now and sent so many packets and
+// questions to an idle peer. It returns true when packets were sent again for as long as an ACK timeout lasts and
+// the peer has replied to nothing. So a connection of RC has two of its timeouts behind it, and six before it until it gives up.
+//
+// A timeout after which nothing could be sent asks the peer nothing: of the two streams of a multi-path connection
+// one may have the whole window, for a packet that was lost before packets went by another way.
+func (w *Watch) TimedOut(now time.Duration, timeouts, sent uint64, ackTimeout time.Duration) bool {
 	if timeouts == w.timeouts {
 		return false
 	}
 	w.timeouts = timeouts
-	if w.replies != w.seen {
-		w.seen, w.since = w.replies, now
+	if w.replies != w.seen || w.sent == sent {
+		w.seen, w.sent, w.since = w.replies, sent, now
 		return false
 	}
 	limit := ackTimeout
@@ -44,6 +48,6 @@ func (w *Watch) TimedOut(now time.Duration, timeouts uint64, ackTimeout time.Dur
 	if now-w.since < limit-limit/8 {
 		return false
 	}
-	w.since = now
+	w.sent, w.since = sent, now
 	return true
 }
