@@ -74,6 +74,7 @@ func TestSimSaysWhatIsWrong(t *testing.T) {
 		{"sim sweep quickstart --grid transports.mp.delta=8,16,65,66", "2 of 4 points cannot be run:\ntransports.mp.delta=65: "},
 		{"sim sweep quickstart --grid transports.mp.delta=1000,1001,1002,1003,1004,1005,1006", "and 2 more"},
 		{"sim sweep quickstart --grid seed=1 --seeds 0", "--seeds 0"},
+		{"sim sweep quickstart --grid seed=1 --out /dev/null/sweep", "not a directory"},
 		{"sim sweep quickstart --nats nats://127.0.0.1:1", "cannot reach"},
 		{"sim fuzz --seeds 0", "--seeds 0"},
 		{"sim fuzz --seed 1 --seeds 2", "seed"},

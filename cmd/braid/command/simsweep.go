@@ -101,6 +101,9 @@ type sweepPlace struct {
 }
 
 func runSweep(cmd *cobra.Command, jobs []sweep.Job, place sweepPlace, output sweepOutput) error {
+	if err := output.prepare(); err != nil {
+		return err
+	}
 	progress := newSimProgress(cmd, output.asJSON)
 	share := progress.share(fmt.Sprintf("%d runs", len(jobs)), time.Now())
 	found, err := place.run(cmd.Context(), cmd.ErrOrStderr(), jobs, share)

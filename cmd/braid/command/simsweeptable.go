@@ -21,23 +21,31 @@ type sweepOutput struct {
 	asJSON bool
 }
 
+// prepare makes the directory, so that one that cannot be made is found before the first run.
+func (o sweepOutput) prepare() error {
+	if o.dir == "" {
+		return nil
+	}
+	return os.MkdirAll(o.dir, 0o755)
+}
+
+// write prints the results before it writes them, so that a full disk loses none.
 func (o sweepOutput) write(w io.Writer, found []sweep.Result) error {
 	runs, err := sweepRuns(found)
 	if err != nil {
 		return err
 	}
-	if o.dir != "" {
-		if err := writeSweep(o.dir, runs); err != nil {
-			return err
-		}
-	}
+	show := writeSweepTable
 	if o.asJSON {
-		return writeJSONLines(w, runs)
+		show = writeJSONLines
 	}
-	if err := writeSweepTable(w, runs); err != nil {
+	if err := show(w, runs); err != nil || o.dir == "" {
 		return err
 	}
-	if o.dir != "" {
+	if err := writeSweep(o.dir, runs); err != nil {
+		return err
+	}
+	if !o.asJSON {
 		fmt.Fprintln(w, "written to "+filepath.Clean(o.dir))
 	}
 	return nil
@@ -107,9 +115,6 @@ func writeSweepTable(w io.Writer, runs []sweepRun) error {
 
 // writeSweep writes the results for programs.
 func writeSweep(dir string, runs []sweepRun) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	var table, lines strings.Builder
 	if err := writeSweepCSV(&table, runs); err != nil {
 		return err
