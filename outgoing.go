@@ -110,11 +110,14 @@ func (o *outgoing) perform(c *Context) {
 	if err := ch.Err(); err != nil {
 		o.endTrace(c, err)
 		o.free()
-		o.users.Add(-o.heldByProtocol()) // it never had it
+		// The protocol never had it; what is left of its use is this function's, since the
+		// sender may be gone as soon as it is finished.
+		o.users.Add(1 - o.heldByProtocol())
 		o.finish(err)
 		if o.until == untilNothing {
 			o.drop()
 		}
+		o.drop()
 		return
 	}
 	ch.order++
