@@ -11,6 +11,8 @@ type mpRequests struct {
 	responded  uint32 // READs and atomics that have their response: the number of awaiting's oldest
 	rnrRetries uint8  // RNR NAKs since snd_una last moved
 	rnrLimit   seq    // beyond the lowest packet that found no receive: what follows waits until it is taken; 0: none
+	pausedAt   Time   // the retransmission timeout stands still since then while the peer wants silence; 0: it begins anew
+	pausedRTO  Time   // when it would have been due
 	syncHold   Time   // synchronise packets sent again wait until then
 	syncTries  uint8  // tries of a synchronise operation that were refused since snd_una last moved
 }

@@ -57,7 +57,7 @@ func (m *MP) progress(now Time, id streamID) {
 	if id == responses {
 		m.resp.doubted, m.resp.held = false, false
 	} else {
-		m.req.syncTries = 0
+		m.req.syncTries, m.req.pausedAt = 0, 0
 	}
 	m.timers.disarm(timerEarly.of(id))
 	if !o.outstanding() {
@@ -119,9 +119,8 @@ func (m *MP) replaceOverdue(now Time, id streamID, p *Packet) bool {
 // HandleTimeout runs the timers that are due.
 func (m *MP) HandleTimeout(now Time) {
 	if m.timers.expired(timerRNR, now) {
-		m.out[requests].since = now
 		m.releaseAll()
-		m.armRTO(now, requests)
+		m.resumeRTO(now)
 	}
 	if m.timers.expired(timerBurst, now) {
 		m.releaseAll()
@@ -209,9 +208,37 @@ func (m *MP) peerNotReady(now Time, s seq, wait Time) {
 			return
 		}
 		m.req.rnrRetries = min(m.req.rnrRetries+1, 100)
+		m.pauseRTO(now)
 		m.timers.arm(timerRNR, now+wait)
-		m.timers.disarm(timerRTO.of(requests))
 		m.timers.disarm(timerEarly.of(requests))
 	}
+	if s == o.una {
+		m.req.pausedAt = 0 // the oldest packet has come through, and was not lost
+	}
 	m.loss.refused(requests, o.una, o.nxt)
+}
+
+// pauseRTO stops the retransmission timer of the requests while the peer wants silence.
+func (m *MP) pauseRTO(now Time) {
+	timer := timerRTO.of(requests)
+	m.req.pausedAt, m.req.pausedRTO = 0, m.timers.deadlineOf(timer)
+	if m.timers.armed(timer) {
+		m.req.pausedAt = now
+	}
+	m.timers.disarm(timer)
+}
+
+// resumeRTO has the retransmission timer go on when the silence is over. It does not begin anew
+// unless there was news: where the oldest packet is lost and a later one finds no receive
+// time and again, the timeout would never come.
+func (m *MP) resumeRTO(now Time) {
+	o, from := &m.out[requests], m.req.pausedAt
+	m.req.pausedAt = 0
+	if from == 0 {
+		o.since = now
+		m.armRTO(now, requests)
+		return
+	}
+	o.since = min(now, o.since+now-from) // a response may have come meanwhile
+	m.timers.arm(timerRTO.of(requests), m.req.pausedRTO+now-from)
 }

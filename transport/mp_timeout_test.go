@@ -169,6 +169,30 @@ func TestMPRNRRetryCountIsExactBehindLaterAcks(t *testing.T) {
 	}
 }
 
+// Refusals of a later SEND do not put off the timeout of a packet that is lost each time it is sent: the
+// connection fails when that has lasted for as long as its attributes say, the waits not counted.
+func TestMPNotReadyBehindLoss(t *testing.T) {
+	for _, selective := range []bool{false, true} {
+		q := quiet(t, func(o *MPOptions, a *Attr) { o.Selective, a.Timeout, a.RetryCount = selective, 8, 2 })
+		lost := q.write(1)
+		q.send(10)
+		const between = 100 * Microsecond
+		refusals := 0
+		for ; q.mp.State() == RTS && refusals < 1000; refusals++ {
+			q.advance(between)
+			q.nak(wire.RNRSyndrome(rnrCode), 1, 1)
+			q.advance(Time(wire.RNRTimerNanos(rnrCode)))
+		}
+		got := q.completions()
+		if len(got) != 2 || got[0].WRID != lost || got[0].Status != RetryExcErr {
+			t.Fatalf("selective=%v: after %d refusals %+v", selective, refusals, got)
+		}
+		if patience := q.mp.attr.patience(); Time(refusals)*between < patience || Time(refusals)*between > patience+5*between {
+			t.Errorf("selective=%v: it took %d refusals, %v apart, with a patience of %v", selective, refusals, between, patience)
+		}
+	}
+}
+
 // The receiver's side: no receive, no placement; the wait is the attribute's.
 func TestMPReceiverSaysNotReady(t *testing.T) {
 	q := newMPTest(t, nil)
