@@ -130,7 +130,7 @@ type refresher struct {
 	port     *egress // by which the frames go
 	quanta   uint16
 	priority uint8
-	wanted   bool // the peer has to stay stopped
+	wanted   int // who wants the peer to stay stopped: a buffer that is full, and storms
 	armed    bool
 	due      Time
 	alarm    call
@@ -138,14 +138,16 @@ type refresher struct {
 
 // stop sends XOFF and sees to it that the peer stays stopped.
 func (r *refresher) stop(port *egress, priority uint8, quanta uint16) {
-	r.port, r.priority, r.quanta, r.wanted = port, priority, quanta, true
+	r.port, r.priority, r.quanta = port, priority, quanta
+	r.wanted++
 	r.say()
 }
 
-// release sends XON.
+// release sends XON, unless another still wants the peer stopped.
 func (r *refresher) release() {
-	r.wanted = false
-	r.port.control(pauseOn, r.priority, 0)
+	if r.wanted--; r.wanted == 0 {
+		r.port.control(pauseOn, r.priority, 0)
+	}
 }
 
 func (r *refresher) say() {
@@ -171,7 +173,7 @@ func (r *refresher) arm() {
 func (r *refresher) remind() {
 	r.armed = false
 	switch {
-	case !r.wanted:
+	case r.wanted == 0:
 	case r.port.node.shard.now < r.due:
 		r.arm()
 	default:

@@ -123,6 +123,40 @@ func TestSlowReceiverSpreads(t *testing.T) {
 	}
 }
 
+// TestSlowReceiverBesideStorm checks that a receiver that takes nothing and a storm of the same NIC do not let the
+// switch go for each other: whichever ends first, it stays stopped until the other ends.
+func TestSlowReceiverBesideStorm(t *testing.T) {
+	for _, storm := range []Time{200 * Microsecond, 2 * Millisecond} {
+		n := slowStar(t, Receiver{Buffer: 12500, XOFF: 5000}, Millisecond)
+		if err := n.PauseStorm(20*Microsecond, 1, 3, storm); err != nil {
+			t.Fatal(err)
+		}
+		n.Run(900 * Microsecond)
+		if got := n.hosts[1].unknown; got != 0 {
+			t.Errorf("a storm of %v: %d packets were received while the receiver took none", storm, got)
+		}
+		n.Run(1900 * Microsecond)
+		want := uint64(20)
+		if storm > Millisecond {
+			want = 9 // those in the buffer: one beyond XOFF, and what came until the switch obeyed
+		}
+		if got := n.hosts[1].unknown; got != want {
+			t.Errorf("a storm of %v: %d packets were received when the receiver took them, want %d", storm, got, want)
+		}
+		n.Run(3 * Millisecond)
+		if got, lost := n.hosts[1].unknown, overruns(n); got != 20 || lost != 0 {
+			t.Errorf("a storm of %v: %d packets were received in the end, and %d lost", storm, got, lost)
+		}
+	}
+}
+
+func overruns(n *Network) (packets uint64) {
+	for _, l := range n.Links() {
+		packets += l.Overrun
+	}
+	return packets
+}
+
 // TestSlowReceiverIsReplaced checks that a second slowness takes the place of the first,
 // whose end then does nothing.
 func TestSlowReceiverIsReplaced(t *testing.T) {

@@ -31,16 +31,15 @@ func (n *Network) PauseStorm(at Time, host int, priority int, duration Time) err
 	}
 	h := n.hosts[host]
 	start := max(at, h.now())
-	storm := make([]refresher, len(h.nics))
 	h.call(start, func() {
-		for i, nic := range h.nics {
-			storm[i].stop(nic, uint8(priority), LongestPause)
+		for _, nic := range h.nics {
+			nic.guarded().refresh[priority].stop(nic, uint8(priority), LongestPause)
 		}
 	})
 	if duration > 0 {
 		h.call(start+duration, func() {
-			for i := range storm {
-				storm[i].release()
+			for _, nic := range h.nics {
+				nic.guard.refresh[priority].release()
 			}
 		})
 	}
