@@ -28,7 +28,8 @@ func TestFault33DeregisteredInFlight(t *testing.T) {
 			fill(a.mr.Bytes(), 1)
 			failed := 0
 			for round := range rounds {
-				x, y := secondEnd(t, a, verbs.QPOptions{Type: kind}, 8), secondEnd(t, b, verbs.QPOptions{Type: kind}, size)
+				o := verbs.QPOptions{Type: kind, Conn: verbs.ConnOptions{AckTimeout: 2 * time.Second}} // a busy machine takes its time
+				x, y := secondEnd(t, a, o, 8), secondEnd(t, b, o, size)
 				join(t, x, y)
 				for range 8 {
 					noError(t, x.qp.PostSend(&verbs.SendWR{
@@ -40,7 +41,7 @@ func TestFault33DeregisteredInFlight(t *testing.T) {
 				noError(t, y.mr.Deregister())
 				clear(y.mr.Bytes()) // a race, and a failure, if the engine still wrote
 				for range 8 {
-					c, err := x.outcome(10 * time.Second)
+					c, err := x.outcome(patience)
 					noError(t, err)
 					if err := c.Err(); err != nil {
 						failed++
