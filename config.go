@@ -76,6 +76,11 @@ type Config struct {
 	// NoStats keeps the statistics of the context to this process; else other processes of the
 	// same user can read them (see Published).
 	NoStats bool
+	// NoOperator leaves the socket away by which an operator of the same user looks at the context and
+	// changes its parameters (package operate, `braid why`, `braid adm`).
+	NoOperator bool
+	// Labels are by what operators choose among programs, such as rack=3,role=db.
+	Labels string
 	// DebugMemory finds wrong uses of the memory of messages: writes beyond its ends and after it was released,
 	// and messages that are released twice. It panics with a *MemoryError, which says where. It
 	// costs time and memory. The environment's BRAID_DEBUG_MEMORY turns it on as well, in any program.

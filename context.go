@@ -10,6 +10,7 @@ import (
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/fifo"
 	"github.com/braid-rdma/braid/internal/sched"
+	"github.com/braid-rdma/braid/operate"
 	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -61,6 +62,7 @@ type Context struct {
 	notify      chan struct{}
 	eventFD     atomic.Pointer[eventFD]
 	publication publication
+	offering    *operate.Offering // nil: there is none
 	polled      [64]verbs.Completion
 }
 
@@ -97,6 +99,7 @@ func Open(cfg Config) (*Context, error) {
 	if c.streams != nil {
 		c.background.Go(func() { c.streams.serve(&c.background) })
 	}
+	c.beginOffering()
 	return c, nil
 }
 
@@ -145,6 +148,9 @@ func (c *Context) release() {
 func (c *Context) Close() error {
 	c.close.Do(func() {
 		close(c.closed) // no more of either
+		if c.offering != nil {
+			c.offering.Close()
+		}
 		var listeners []*Listener
 		c.exclusive(func() { listeners = slices.Clone(c.listeners) })
 		for _, l := range listeners {

@@ -26,6 +26,7 @@ type Parameter struct {
 	duration func(*Config) *time.Duration
 	flag     func(*Config) *bool
 	word     func(*Config) textValue
+	text     func(*Config) *string
 }
 
 // textValue is a value that has names of its own.
@@ -58,6 +59,8 @@ var parameters = []Parameter{
 	{Name: "slow_threshold", Description: "time after which a phase of a traced message is slow; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.SlowThreshold }},
 	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, zero: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
 	{Name: "no_stats", Description: "statistics are not published for other processes", flag: func(c *Config) *bool { return &c.NoStats }},
+	{Name: "no_operator", Description: "there is no socket for operators", flag: func(c *Config) *bool { return &c.NoOperator }},
+	{Name: "labels", Description: "what operators choose among programs by, as rack=3,role=db", text: func(c *Config) *string { return &c.Labels }},
 	{Name: "debug_memory", Description: "find wrong uses of the memory of messages", flag: func(c *Config) *bool { return &c.DebugMemory }},
 }
 
@@ -65,7 +68,7 @@ var parameters = []Parameter{
 func (c Config) Parameters() iter.Seq2[Parameter, string] {
 	return func(yield func(Parameter, string) bool) {
 		for _, p := range parameters {
-			if !yield(p, p.text(&c)) {
+			if !yield(p, p.value(&c)) {
 				return
 			}
 		}
@@ -84,6 +87,15 @@ func (c *Config) Set(name, value string) error {
 		}
 	}
 	return fmt.Errorf("%w: no parameter %q", ErrConfig, name)
+}
+
+// setAll changes several values, and tells all that is wrong.
+func (c *Config) setAll(values map[string]string) error {
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		wrong = append(wrong, c.Set(name, values[name]))
+	}
+	return errors.Join(wrong...)
 }
 
 // Set changes one value of a running context by its name; see Update.
@@ -158,6 +170,9 @@ func (p *Parameter) set(c *Config, text string) error {
 		return setTo(p, p.duration(c), text, time.ParseDuration)
 	case p.word != nil:
 		return p.word(c).UnmarshalText([]byte(text))
+	case p.text != nil:
+		*p.text(c) = text
+		return nil
 	}
 	on, err := strconv.ParseBool(text)
 	if err == nil {
@@ -178,7 +193,7 @@ func setTo[T int | time.Duration](p *Parameter, field *T, text string, parse fun
 	return nil
 }
 
-func (p *Parameter) text(c *Config) string {
+func (p *Parameter) value(c *Config) string {
 	switch {
 	case p.number != nil:
 		return strconv.Itoa(*p.number(c))
@@ -187,6 +202,8 @@ func (p *Parameter) text(c *Config) string {
 	case p.word != nil:
 		text, _ := p.word(c).MarshalText() // names cannot fail
 		return string(text)
+	case p.text != nil:
+		return *p.text(c)
 	default:
 		return strconv.FormatBool(*p.flag(c))
 	}

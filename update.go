@@ -25,14 +25,20 @@ func (c *Context) Update(change func(*Config)) (err error) {
 	return err
 }
 
-// update changes the configuration, unless change fails or makes an impossible one.
-func (c *Context) update(change func(*Config) error) error {
+// changed is the configuration after a change, unless that fails or makes an impossible one.
+func (c *Context) changed(change func(*Config) error) (Config, error) {
 	next := c.cfg
 	if err := change(&next); err != nil {
-		return err
+		return c.cfg, err
 	}
 	next, err := next.withDefaults()
-	if err = errors.Join(err, c.checkFixed(next)); err != nil {
+	return next, errors.Join(err, c.checkFixed(next))
+}
+
+// update changes the configuration.
+func (c *Context) update(change func(*Config) error) error {
+	next, err := c.changed(change)
+	if err != nil {
 		return err
 	}
 	if next.Keepalive != c.cfg.Keepalive {

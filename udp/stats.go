@@ -25,6 +25,19 @@ type Stats struct {
 	Paths                     []PathStats // by source port, up to the last in use
 }
 
+// Map has the sums by name, for JSON.
+func (s *Stats) Map() map[string]uint64 {
+	return map[string]uint64{
+		"packets_sent": s.PacketsSent, "packets_received": s.PacketsReceived, "packets_diverted": s.PacketsDiverted,
+		"packets_injected": s.PacketsInjected, "malformed": s.Malformed, "bad_icrc": s.BadICRC, "bad_pkey": s.BadPKey,
+		"unknown_qp": s.UnknownQP, "wrong_source": s.WrongSource, "no_address": s.NoAddress, "socket_overflow": s.SocketOverflow,
+		"flood_dropped": s.FloodDropped, "backpressure": s.Backpressure, "send_dropped": s.SendDropped,
+		"receive_errors": s.ReceiveErrors, "poll_errors": s.PollErrors, "idle_rounds": s.IdleRounds,
+		"fault_dropped": s.FaultDropped, "fault_damaged": s.FaultDamaged, "capture_errors": s.CaptureErrors,
+		"shared_source_ports": s.SharedSourcePorts,
+	}
+}
+
 // PathStats describe one source port; the zero value one that was not used.
 type PathStats struct {
 	SourcePort       uint16

@@ -11,7 +11,20 @@ func StatsOf(d *verbs.Device) (s Stats, ok bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s = e.stats
+	return e.statistics(), true
+}
+
+// Counters implements verbs.Counted.
+func (e *engine) Counters() map[string]uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.statistics()
+	return s.Map()
+}
+
+// statistics are those of this moment; the lock is held.
+func (e *engine) statistics() Stats {
+	s := e.stats
 	s.IdleRounds = uint64(e.idle.Load())
 	s.SharedSourcePorts = e.pool.shared
 	for _, socket := range e.pool.opened {
@@ -29,5 +42,5 @@ func StatsOf(d *verbs.Device) (s Stats, ok bool) {
 		}
 		s.Paths[socket.source] = p
 	}
-	return s, true
+	return s
 }

@@ -72,6 +72,13 @@ func (d *Device) Query() DeviceAttr {
 	}
 }
 
+// QPs are the queue pairs that exist now, by number.
+func (d *Device) QPs() []*QP {
+	d.engine.Lock()
+	defer d.unlock()
+	return d.sortedQPs()
+}
+
 // Listen makes the device reachable at every address of the host that is free,
 // if it was opened without an address; otherwise it has its one address already.
 // Query tells which addresses it has. The connection manager calls it.

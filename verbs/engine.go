@@ -95,6 +95,11 @@ type Engine interface {
 // An engine with virtual time also implements sched.Scheduler of internal/sched: it runs the
 // goroutines of the programs that use it, one at a time.
 
+// Counted is an engine with counters of its own, by name.
+type Counted interface {
+	Counters() map[string]uint64
+}
+
 // Flusher is an engine that may hold back what a queue pair has to send, as one
 // does that waits for the program's answer before it sends acknowledgements. It is
 // asked before a queue pair ends: a message that the program has seen must have

@@ -85,6 +85,14 @@ func (q *QP) Stats() Stats {
 	return Stats{*q.transport.Counters(), q.transport.Blocked(q.device.engine.Now())}
 }
 
+// Blocked says why nothing is sent at this moment. It costs less than Stats, for whoever asks a
+// thousand times a second.
+func (q *QP) Blocked() Reason {
+	q.device.engine.Lock()
+	defer q.device.unlock()
+	return q.transport.Blocked(q.device.engine.Now())
+}
+
 // PathStats are the statistics of each virtual path, by index. Only multi-path
 // queue pairs have any.
 func (q *QP) PathStats() []PathStats {

@@ -31,8 +31,8 @@ func Dirs() []string {
 	return append(dirs, "/dev/shm/braid-"+user, filepath.Join(os.TempDir(), "braid-"+user))
 }
 
-// readDirs are where to look: also where programs publish that have another environment.
-func readDirs() []string {
+// ReadDirs are where to look: also where programs publish that have another environment.
+func ReadDirs() []string {
 	dirs := Dirs()
 	if os.Getenv(DirVariable) == "" {
 		dirs = append(dirs, "/run/user/"+strconv.Itoa(os.Geteuid())+"/braid")

@@ -46,10 +46,7 @@ func Create(dirs []string, number int, context, channel reflect.Type) (*File, er
 }
 
 func create(dir string, number int, context, channel reflect.Type) (*File, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	if err := checkDir(dir); err != nil {
+	if err := MakeDir(dir); err != nil {
 		return nil, err
 	}
 	removeStale(dir)
@@ -64,6 +61,24 @@ func create(dir string, number int, context, channel reflect.Type) (*File, error
 		return nil, fmt.Errorf("publish statistics in %s: %w", dir, err)
 	}
 	return f, nil
+}
+
+// MakeDir makes a directory for files that only this user reads, unless it is there. One that others could have made or
+// can write is refused, and one that is not in memory.
+func MakeDir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return checkDir(dir)
+}
+
+// OwnedDir says whether a directory is this user's alone. An error that is fs.ErrNotExist says that there is none.
+func OwnedDir(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	return checkOwner(dir, info)
 }
 
 func (f *File) prepare(dir string, number int, context, channel reflect.Type) error {
@@ -243,7 +258,7 @@ func Read(path string) (*Snapshot, error) {
 // List yields the files of this user's processes.
 func List() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for _, dir := range readDirs() {
+		for _, dir := range ReadDirs() {
 			info, err := os.Lstat(dir)
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 				continue // nobody publishes there

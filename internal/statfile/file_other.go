@@ -44,4 +44,10 @@ func List() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { yield("", errSystem) }
 }
 
+// MakeDir fails.
+func MakeDir(string) error { return errSystem }
+
+// OwnedDir fails.
+func OwnedDir(string) error { return errSystem }
+
 func isOurs(string) bool { return false }

@@ -33,7 +33,7 @@ type roomLaw struct {
 
 // libraryRooms are the rooms that programs and tools may build on.
 var libraryRooms = []string{
-	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "cm", "cm/mad", "bundle", rootRoom, "netconn", "internal",
+	"wire", "transport", "verbs", "udp", "sim", "ibverbs", "cm", "cm/mad", "bundle", rootRoom, "netconn", "operate", "internal",
 }
 
 // engineLaw is shared by the engines: they stand beside each other and none
@@ -113,9 +113,12 @@ var law = map[string]roomLaw{
 	"bundle/machine": pureLaw("wire"),
 
 	// The front door, the protocol of its channels, and what decides by which carrier their packets go.
-	rootRoom:           {rooms: []string{"verbs", "cm", "udp", "internal", "internal/session", "internal/mock"}},
+	rootRoom:           {rooms: []string{"verbs", "cm", "udp", "operate", "internal", "internal/session", "internal/mock"}},
 	"internal/session": pureLaw("wire", "internal"),
 	"internal/mock":    pureLaw("internal"),
+
+	// How operators reach programs.
+	"operate": {rooms: []string{"verbs", "transport", "internal"}, core: true, thirdParty: []string{"golang.org/x/sys"}},
 
 	// Its channels as connections of package net.
 	"netconn": {rooms: []string{"braid"}, core: true},

@@ -20,6 +20,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
   braid perf write bw --loopback
   braid perf serve
   braid stat --watch
+  braid why
   braid sim run quickstart
   braid lab run cuts`,
 	})
@@ -27,7 +28,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
 	root.SilenceErrors = true
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newDemo(), newPerf(), newStat(), newSim(), newLab(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newPerf(), newStat(), newWhy(), newAdm(), newSim(), newLab(), newVersion(), newMan())
 	return root
 }
 

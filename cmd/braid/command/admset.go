@@ -1,0 +1,201 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/operate"
+)
+
+// admSetFlags are those of `braid adm set`.
+type admSetFlags struct {
+	admFlags
+	all, dryRun bool
+	canary      int
+	watched     time.Duration
+	values      map[string]string
+}
+
+func newAdmSet() *cobra.Command {
+	var f admSetFlags
+	cmd := &cobra.Command{
+		Use:   "set NAME=VALUE ... [PID ...]",
+		Short: "Change parameters, in all programs named or in none",
+		Long: `set changes parameters of running programs: those with the process numbers given,
+those with a --label, or --all. Every program checks the change first; if one refuses
+it, none is changed. If one fails to obey all the same, those that did are rolled back.
+
+--canary N changes N programs first and looks at them for the time of --watch-for: if
+one of them ends, or a queue pair of it fails or is cut off, they are rolled back and
+the others are left alone.`,
+		Example: `  braid adm set keepalive=5s --all
+  braid adm set trace=req-rsp trace_sample_mask=1023 4711
+  braid adm set memory=256MiB --label role=db --canary 1 --watch-for 30s
+  braid adm set window=128 --all --dry-run`,
+		Args: arguments(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rest, err := f.parseValues(args)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, rest)
+		},
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "all programs of this user")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only check whether the programs would take it")
+	flags.IntVar(&f.canary, "canary", 0, "how many programs to change first; 0: all at once")
+	flags.DurationVar(&f.watched, "watch-for", 10*time.Second, "how long to look at those; up to a minute")
+	return cmd
+}
+
+// parseValues takes the assignments out of the arguments.
+func (f *admSetFlags) parseValues(args []string) (rest []string, err error) {
+	f.values = map[string]string{}
+	for _, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			rest = append(rest, arg)
+			continue
+		}
+		if _, twice := f.values[name]; twice {
+			return nil, usageError{fmt.Errorf("%s has two values", name)}
+		}
+		f.values[name] = value
+	}
+	switch {
+	case len(f.values) == 0:
+		return nil, usageError{errors.New("want NAME=VALUE, such as keepalive=5s")}
+	case !f.all && len(rest)+len(f.labels) == 0:
+		return nil, usageError{errors.New("which programs: give process numbers, --label or --all")}
+	case f.canary < 0 || f.watched <= 0 || f.watched > time.Minute:
+		return nil, usageError{errors.New("--canary must not be negative, and --watch-for more than 0 and at most 1m")}
+	}
+	return rest, nil
+}
+
+func (f *admSetFlags) run(cmd *cobra.Command, pids []string) error {
+	if err := f.parse(pids); err != nil {
+		return err
+	}
+	programs, err := f.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer closePrograms(programs)
+	ctx := cmd.Context()
+	changes, err := f.setEach(ctx, programs, true)
+	if err == nil && !f.dryRun {
+		changes, err = f.apply(cmd, programs)
+	}
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), admReport[*operate.Change]{1, changes})
+	}
+	if f.dryRun {
+		fmt.Fprintf(cmd.OutOrStdout(), "%d programs would take it\n", len(programs))
+		return nil
+	}
+	printChanges(cmd.OutOrStdout(), changes)
+	return nil
+}
+
+// apply changes the canaries and, when they are well, the rest.
+func (f *admSetFlags) apply(cmd *cobra.Command, programs []*operate.Program) ([]ofProgram[*operate.Change], error) {
+	ctx := cmd.Context()
+	first := programs[:min(f.canary, len(programs))]
+	var changes []ofProgram[*operate.Change]
+	if len(first) > 0 {
+		before, err := ailing(ctx, first, time.Second)
+		if err == nil {
+			changes, err = f.setOrUndo(ctx, first)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := f.watch(cmd.ErrOrStderr(), ctx, first, before); err != nil {
+			return nil, errors.Join(err, undo(ctx, first))
+		}
+	}
+	rest, err := f.setOrUndo(ctx, programs[len(first):])
+	if err != nil {
+		return nil, errors.Join(err, undo(ctx, first))
+	}
+	return append(changes, rest...), nil
+}
+
+// setEach sets the values in programs, one after the other, and stops at the first that refuses.
+func (f *admSetFlags) setEach(ctx context.Context, programs []*operate.Program, dryRun bool) (changes []ofProgram[*operate.Change], err error) {
+	for _, p := range programs {
+		c, err := p.Set(ctx, f.values, operator(), dryRun)
+		if err != nil {
+			return changes, fmt.Errorf("nothing is changed: %w", err)
+		}
+		changes = append(changes, ofProgram[*operate.Change]{p.Identity, c})
+	}
+	return changes, nil
+}
+
+// setOrUndo sets the values in all programs or in none.
+func (f *admSetFlags) setOrUndo(ctx context.Context, programs []*operate.Program) ([]ofProgram[*operate.Change], error) {
+	changes, err := f.setEach(ctx, programs, false)
+	if err != nil {
+		return nil, errors.Join(err, undo(ctx, programs[:len(changes)]))
+	}
+	return changes, nil
+}
+
+// undo rolls back what was just changed, also where the command is interrupted.
+func undo(ctx context.Context, programs []*operate.Program) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	var wrong []error
+	for _, p := range programs {
+		if _, err := p.RollBack(ctx, 0, operator()); err != nil {
+			wrong = append(wrong, fmt.Errorf("roll back: %w", err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// watch looks at programs for a while and fails if one is worse than before.
+func (f *admSetFlags) watch(w io.Writer, ctx context.Context, programs []*operate.Program, before []string) error {
+	fmt.Fprintf(w, "looking at %d programs for %v\n", len(programs), f.watched)
+	after, err := ailing(ctx, programs, f.watched)
+	if err != nil {
+		return fmt.Errorf("a program that was changed first does not respond: %w", err)
+	}
+	for _, a := range after {
+		if !slices.Contains(before, a) {
+			return fmt.Errorf("after the change %s; the others are left as they were", a)
+		}
+	}
+	return nil
+}
+
+// ailing lists what is wrong with programs: queue pairs that have failed, or are cut off.
+func ailing(ctx context.Context, programs []*operate.Program, took time.Duration) (all []string, err error) {
+	for _, p := range programs {
+		e, err := p.Gather(ctx, took)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range e.Explain() {
+			switch f.Cause {
+			case operate.CauseClosed, operate.CauseUnreachable, operate.CauseOnTCP:
+				all = append(all, fmt.Sprintf("queue pair %#06x of %v is ill: %s", f.QueuePair, &p.Identity, f.Says))
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,248 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/operate"
+)
+
+// whyFlags are those of `braid why`.
+type whyFlags struct {
+	programs
+	took          time.Duration
+	watch, asJSON bool
+	all           bool // idle queue pairs too
+	queuePairs    []uint32
+	channels      []int
+	peers         []netip.Addr
+}
+
+// newWhy is `braid why`.
+func newWhy() *cobra.Command {
+	var f whyFlags
+	cmd := &cobra.Command{
+		Use:   "why [PID | PID/CHANNEL | PID/0xQPN | PEER] ...",
+		Short: "Say what limits the transfers of running programs",
+		Long: `why looks at programs of this user that use braid for a moment, a thousand times
+a second, and says in plain words what limits their transfers: the network or one
+path of it, the peer, the program itself, or the machine; with the evidence, and
+with what to do.
+
+A program is named by its process number, one of its channels or queue pairs by
+that and its own number, and an IP address stands for the transfers with that peer.
+Without any, all are looked at. The programs offer a socket for this, which only
+their user can open; looking costs them about half a percent of a processor.
+
+--json prints {"schema", "programs": [{"evidence", "findings": [{"cause",
+"queue_pair", "share", "says", "evidence", "advice"}]}]}. The causes are words that
+stay the same; docs/operate.md has them all.`,
+		Example: `  braid why
+  braid why 4711 --for 5s
+  braid why 4711/3
+  braid why 10.0.0.2 --watch
+  braid why --json | jq -r '.programs[].findings[].cause'`,
+		Args:              arguments(cobra.ArbitraryArgs),
+		ValidArgsFunction: completePrograms,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.parse(args); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.DurationVarP(&f.took, "for", "f", time.Second, "how long to look; up to a minute")
+	flags.StringSliceVarP(&f.labels, "label", "l", nil, "only programs with this label, name=value")
+	flags.BoolVarP(&f.all, "all", "a", false, "tell of idle queue pairs too")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "look again and again, until interrupted")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
+	return cmd
+}
+
+// parse reads what the command is about.
+func (f *whyFlags) parse(args []string) error {
+	if f.took < 10*time.Millisecond || f.took > time.Minute {
+		return usageError{fmt.Errorf("--for %v: want 10ms to 1m", f.took)}
+	}
+	var pids []string
+	for _, arg := range args {
+		if peer, err := netip.ParseAddr(arg); err == nil {
+			f.peers = append(f.peers, peer.Unmap())
+			continue
+		}
+		pid, part, parted := strings.Cut(arg, "/")
+		pids = append(pids, pid)
+		if !parted {
+			continue
+		}
+		if err := f.parsePart(part); err != nil {
+			return usageError{fmt.Errorf("%q: %w", arg, err)}
+		}
+	}
+	return f.programs.parse(pids)
+}
+
+// parsePart reads a channel's number, or that of a queue pair in hexadecimal.
+func (f *whyFlags) parsePart(part string) error {
+	if hex, ok := strings.CutPrefix(part, "0x"); ok {
+		n, err := strconv.ParseUint(hex, 16, 24)
+		if err != nil {
+			return fmt.Errorf("want a queue pair such as 0xcfc5f3")
+		}
+		f.queuePairs = append(f.queuePairs, uint32(n))
+		return nil
+	}
+	n, err := strconv.Atoi(part)
+	if err != nil || n < 0 {
+		return fmt.Errorf("want a channel such as 3, or a queue pair such as 0xcfc5f3")
+	}
+	f.channels = append(f.channels, n)
+	return nil
+}
+
+// wantsPair says whether the command is about a queue pair.
+func (f *whyFlags) wantsPair(q *operate.QueuePair) bool {
+	if len(f.channels)+len(f.queuePairs)+len(f.peers) == 0 {
+		return true
+	}
+	return slices.Contains(f.queuePairs, q.Number) || slices.Contains(f.peers, q.Peer.Unmap()) ||
+		q.Channel != nil && slices.Contains(f.channels, q.Channel.Number)
+}
+
+// explained is a program with what limits it.
+type explained struct {
+	Evidence *operate.Evidence `json:"evidence"`
+	Findings []operate.Finding `json:"findings"`
+}
+
+// whyReport is what the command prints as JSON.
+type whyReport struct {
+	Schema   int         `json:"schema"`
+	Programs []explained `json:"programs"`
+}
+
+func (f *whyFlags) run(cmd *cobra.Command) error {
+	for {
+		all, err := f.look(cmd)
+		if err != nil {
+			if f.watch && cmd.Context().Err() != nil {
+				return nil // there is no other end
+			}
+			return err
+		}
+		if err := f.show(cmd.OutOrStdout(), all); err != nil || !f.watch {
+			return err
+		}
+	}
+}
+
+// look gathers evidence from all programs at the same time.
+func (f *whyFlags) look(cmd *cobra.Command) ([]explained, error) {
+	programs, err := f.connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer closePrograms(programs)
+	evidence, errs := make([]*operate.Evidence, len(programs)), make([]error, len(programs))
+	var gathering sync.WaitGroup
+	for i, p := range programs {
+		gathering.Go(func() { evidence[i], errs[i] = f.gather(cmd.Context(), p) })
+	}
+	gathering.Wait()
+	var all []explained
+	for i, e := range evidence {
+		if errs[i] != nil {
+			if cmd.Context().Err() != nil {
+				return nil, cmd.Context().Err()
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), errs[i]) // others may have more to tell
+			continue
+		}
+		e.QueuePairs = slices.DeleteFunc(e.QueuePairs, func(q operate.QueuePair) bool { return !f.wantsPair(&q) })
+		all = append(all, explained{e, e.Explain()})
+	}
+	if len(all) == 0 {
+		return nil, errNoProgram
+	}
+	return all, nil
+}
+
+func (f *whyFlags) gather(ctx context.Context, p *operate.Program) (*operate.Evidence, error) {
+	return p.Gather(ctx, f.took, f.queuePairs...)
+}
+
+func (f *whyFlags) show(w io.Writer, all []explained) error {
+	if f.asJSON {
+		return printJSON(w, whyReport{1, all})
+	}
+	var b strings.Builder
+	if f.watch && isTerminal(w) {
+		b.WriteString("\x1b[H\x1b[2J")
+	}
+	for i := range all {
+		f.print(&b, &all[i])
+	}
+	if f.watch && !isTerminal(w) {
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// print tells of one program. Queue pairs that are idle are only counted.
+func (f *whyFlags) print(w io.Writer, x *explained) {
+	e := x.Evidence
+	fmt.Fprintf(w, "%s %d: %d queue pairs, looked at %d times in %v\n", e.Program.Program, e.Program.PID, len(e.QueuePairs), e.Samples, e.Took.Round(time.Millisecond))
+	idle := 0
+	var last uint32
+	for i := range x.Findings {
+		found := &x.Findings[i]
+		if found.Cause == operate.CauseIdle && found.Share > 0.95 && !f.all {
+			idle++
+			continue
+		}
+		if found.QueuePair != 0 && found.QueuePair != last {
+			fmt.Fprintln(w, "  "+pairTitle(e, found.QueuePair))
+			last = found.QueuePair
+		}
+		printFinding(w, found)
+	}
+	if idle > 0 {
+		fmt.Fprintf(w, "  %d queue pairs have nothing to do (--all shows them)\n", idle)
+	}
+	if e.Left > 0 {
+		fmt.Fprintf(w, "  %d more do something and were not looked at\n", e.Left)
+	}
+}
+
+// pairTitle names a queue pair and its channel.
+func pairTitle(e *operate.Evidence, number uint32) string {
+	i := slices.IndexFunc(e.QueuePairs, func(q operate.QueuePair) bool { return q.Number == number })
+	q := &e.QueuePairs[i]
+	title := fmt.Sprintf("%s queue pair %#06x with %v", q.Type, q.Number, q.Peer)
+	if q.Channel != nil {
+		title = fmt.Sprintf("channel %d with %s (%s queue pair %#06x)", q.Channel.Number, q.Channel.Peer, q.Type, q.Number)
+	}
+	return title
+}
+
+func printFinding(w io.Writer, f *operate.Finding) {
+	fmt.Fprintf(w, "    %s [%s]\n", f.Says, f.Cause)
+	for _, line := range f.Evidence {
+		fmt.Fprintln(w, "      - "+line)
+	}
+	if f.Advice != "" {
+		fmt.Fprintln(w, "      > "+f.Advice)
+	}
+}

@@ -1,0 +1,143 @@
+package operate
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"syscall"
+	"time"
+)
+
+// maxResponse is how long a response may be.
+const maxResponse = 64 << 20
+
+// Program is a program that offers its socket, seen from an operator's side. One goroutine at a time uses it.
+type Program struct {
+	Identity
+	conn  net.Conn
+	lines *bufio.Reader
+}
+
+// Programs yields the programs of this user that offer a socket, connected; whoever takes one closes it. A socket that cannot be
+// used is an error, after which others follow.
+func Programs(ctx context.Context) iter.Seq2[*Program, error] {
+	return func(yield func(*Program, error) bool) {
+		for path := range sockets() {
+			p, err := Dial(ctx, path)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+				continue // it has ended, a moment ago or by a kill
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+}
+
+// Dial connects to the socket of a program.
+func Dial(ctx context.Context, path string) (*Program, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{conn: conn, lines: bufio.NewReader(conn)}
+	if err := p.ask(ctx, &request{Do: askIdentity}, &p.Identity); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Close ends the connection.
+func (p *Program) Close() error { return p.conn.Close() }
+
+// Gather takes samples for a while: of some queue pairs by number, or of those that do something.
+func (p *Program) Gather(ctx context.Context, took time.Duration, only ...uint32) (*Evidence, error) {
+	e := new(Evidence)
+	return e, p.ask(ctx, &request{Do: askEvidence, For: took, Only: only}, e)
+}
+
+// Parameters are what the program is set to.
+func (p *Program) Parameters(ctx context.Context) (all []Parameter, err error) {
+	return all, p.ask(ctx, &request{Do: askParameters}, &all)
+}
+
+// Set changes parameters, all of them or none; by is who does. With dryRun it only says whether it could.
+func (p *Program) Set(ctx context.Context, values map[string]string, by string, dryRun bool) (*Change, error) {
+	c := new(Change)
+	return c, p.ask(ctx, &request{Do: askSet, Values: values, By: by, DryRun: dryRun}, c)
+}
+
+// History lists the changes of the program's parameters by operators.
+func (p *Program) History(ctx context.Context) (all []Change, err error) {
+	return all, p.ask(ctx, &request{Do: askHistory}, &all)
+}
+
+// RollBack undoes a change; 0 is the last one.
+func (p *Program) RollBack(ctx context.Context, change int, by string) (*Change, error) {
+	c := new(Change)
+	return c, p.ask(ctx, &request{Do: askRollBack, Change: change, By: by}, c)
+}
+
+// ask sends a request and reads the response into result. The end of the context ends the connection.
+func (p *Program) ask(ctx context.Context, q *request, result any) error {
+	stop := context.AfterFunc(ctx, func() { p.conn.Close() })
+	defer stop()
+	err := p.exchange(q, result)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (p *Program) exchange(q *request, result any) error {
+	q.Schema = schema
+	if err := json.NewEncoder(p.conn).Encode(q); err != nil {
+		return err
+	}
+	line, err := readLine(p.lines)
+	if err != nil {
+		return err
+	}
+	var r response
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	if r.Error != "" {
+		return &RefusedError{p.Identity, r.Error}
+	}
+	return json.Unmarshal(r.Result, result)
+}
+
+// readLine reads a line that is not too long.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxResponse:
+			return nil, fmt.Errorf("a response of more than %d bytes", maxResponse)
+		case err == nil:
+			return line, nil
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("the program has ended, or has too many operators: %w", io.ErrUnexpectedEOF)
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// RefusedError is a program's no.
+type RefusedError struct {
+	Program Identity
+	Reason  string
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("%v: %s", &e.Program, e.Reason) }

@@ -1,0 +1,69 @@
+package operate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// schema is the version of the messages. A later one adds fields and requests, which who does not know
+// them ignores and refuses.
+const schema = 1
+
+// What can be asked for.
+const (
+	askIdentity   = "identity"
+	askEvidence   = "evidence"
+	askParameters = "parameters"
+	askSet        = "set"
+	askHistory    = "history"
+	askRollBack   = "rollback"
+)
+
+// request is one line from an operator.
+type request struct {
+	Schema int               `json:"schema"`
+	Do     string            `json:"do"`
+	For    time.Duration     `json:"for_ns,omitempty"`  // evidence: how long
+	Only   []uint32          `json:"only,omitempty"`    // evidence: of these queue pairs; none: of those that do something
+	Values map[string]string `json:"values,omitempty"`  // set
+	By     string            `json:"by,omitempty"`      // set, rollback: who changes it
+	Change int               `json:"change,omitempty"`  // rollback: the change that is undone
+	DryRun bool              `json:"dry_run,omitempty"` // set: only check
+}
+
+// response is one line to an operator: an error, or what was asked for.
+type response struct {
+	Schema int             `json:"schema"`
+	Error  string          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// Identity is who offers a socket.
+type Identity struct {
+	PID     int       `json:"pid"`
+	Number  int       `json:"number"` // of those that the process offers, from 1
+	Program string    `json:"program"`
+	Labels  string    `json:"labels,omitempty"` // such as rack=3,role=db
+	Opened  time.Time `json:"opened"`
+}
+
+func (i *Identity) String() string { return fmt.Sprintf("%s (%d.%d)", i.Program, i.PID, i.Number) }
+
+// Parameter is a value of a program that can be looked at, and some of which can be changed.
+type Parameter struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	Description string `json:"description,omitempty"`
+	Online      bool   `json:"online"` // it can change while the program runs
+}
+
+// Change is one of a program's parameters, or several at once.
+type Change struct {
+	Number int               `json:"number"` // from 1
+	At     time.Time         `json:"at"`
+	By     string            `json:"by"`
+	Before map[string]string `json:"before"`
+	After  map[string]string `json:"after"`
+	Undoes int               `json:"undoes,omitempty"` // the change that this one rolled back
+}
