@@ -1,0 +1,97 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/braid-rdma/braid/operate"
+)
+
+// `braid why` tells of the programs that run, for people and for programs.
+func TestWhy(t *testing.T) {
+	statDir(t)
+	if code, _, stderr := braid(t, "why", "--for", "10ms"); code != exitFailed || !strings.Contains(stderr, "no program") {
+		t.Errorf("nobody is there: %d, %s", code, stderr)
+	}
+	statTraffic(t)
+	code, stdout, stderr := braid(t, "why", "--for", "100ms", "--all")
+	if code != exitOK || stderr != "" || strings.Count(stdout, "queue pairs, looked at") != 2 || !strings.Contains(stdout, "channel 0 with 127.") {
+		t.Errorf("%d, %s\n%s", code, stderr, stdout)
+	}
+	code, stdout, stderr = braid(t, "why", "--for", "100ms", "--json", fmt.Sprintf("%d/0", os.Getpid()))
+	var report whyReport
+	if err := json.Unmarshal([]byte(stdout), &report); code != exitOK || err != nil {
+		t.Fatalf("%d, %v, %s", code, err, stderr)
+	}
+	if report.Schema != 1 || len(report.Programs) != 2 {
+		t.Fatalf("%+v", report)
+	}
+	for _, p := range report.Programs {
+		if e := p.Evidence; e.Samples == 0 || len(e.QueuePairs) != 1 || e.QueuePairs[0].Channel == nil || len(e.QueuePairs[0].Reasons) == 0 || len(p.Findings) == 0 {
+			t.Errorf("%+v: %+v", e, p.Findings)
+		}
+	}
+	if code, _, stderr = braid(t, "why", "--for", "10ms", "999999999"); code != exitFailed || !strings.Contains(stderr, "no such program") {
+		t.Errorf("a process that is not there: %d, %s", code, stderr)
+	}
+}
+
+func TestWhyBadArguments(t *testing.T) {
+	for _, args := range [][]string{
+		{"what"}, {"0"}, {"12/"}, {"12/x"}, {"12/0xfffffff"}, {"12/-1"}, {"--for", "1ms"}, {"--for", "2h"}, {"--label", "rack"},
+	} {
+		if code, _, stderr := braid(t, append([]string{"why"}, args...)...); code != exitUsage {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// `braid adm` shows parameters, changes them in all programs or none, and goes back.
+func TestAdm(t *testing.T) {
+	statDir(t)
+	statTraffic(t)
+	adm := func(want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		code, stdout, stderr := braid(t, append([]string{"adm"}, args...)...)
+		if code != want {
+			t.Errorf("adm %v: exit code %d, %s", args, code, stderr)
+		}
+		return stdout, stderr
+	}
+	if out, _ := adm(exitOK, "show"); !strings.Contains(out, "keepalive") || !strings.Contains(out, "10s") {
+		t.Errorf("show: %s", out)
+	}
+	if _, complaint := adm(exitFailed, "set", "keepalive=7s", "window=3", "--all"); !strings.Contains(complaint, "nothing is changed") {
+		t.Errorf("a bad change: %s", complaint)
+	}
+	if out, _ := adm(exitOK, "set", "keepalive=7s", "--all", "--dry-run"); !strings.Contains(out, "2 programs would take it") {
+		t.Errorf("a dry run: %s", out)
+	}
+	if out, _ := adm(exitOK, "show"); strings.Contains(out, "7s") {
+		t.Errorf("something was changed: %s", out)
+	}
+	adm(exitOK, "set", "keepalive=7s", "linger=1s", "--all", "--canary", "1", "--watch-for", "50ms")
+	out, _ := adm(exitOK, "history", "--json")
+	var report admReport[[]operate.Change]
+	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Programs) != 2 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, p := range report.Programs {
+		if len(p.Result) != 1 || p.Result[0].After["keepalive"] != "7s" || p.Result[0].Before["linger"] != "5s" || p.Result[0].By == "" {
+			t.Errorf("%+v", p)
+		}
+	}
+	adm(exitUsage, "rollback")
+	adm(exitOK, "rollback", fmt.Sprint(os.Getpid()))
+	if out, _ := adm(exitOK, "show"); strings.Contains(out, "7s") || !strings.Contains(out, "10s") {
+		t.Errorf("after the roll-back: %s", out)
+	}
+	for _, args := range [][]string{
+		{"set"}, {"set", "keepalive=7s"}, {"set", "--all"}, {"set", "a=1", "a=2", "--all"}, {"set", "a=1", "--all", "--canary", "-1"}, {"set", "a=1", "x"}, {"dance"},
+	} {
+		adm(exitUsage, args...)
+	}
+}

@@ -1,0 +1,155 @@
+package braid
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/braid-rdma/braid/operate"
+)
+
+// operatorOf is an operator at a context.
+func operatorOf(t *testing.T, c *Context) *operate.Program {
+	t.Helper()
+	if c.offering == nil {
+		t.Fatal("the context offers no socket")
+	}
+	p, err := operate.Dial(t.Context(), c.offering.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// whyIs asks what limits a context until it is a certain cause: what a test has begun may take a moment.
+func whyIs(t *testing.T, c *Context, want operate.Cause) {
+	t.Helper()
+	p := operatorOf(t, c)
+	var found []operate.Finding
+	for ctx := soon(t); ctx.Err() == nil; {
+		e, err := p.Gather(ctx, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = e.Explain()
+		if slices.ContainsFunc(found, func(f operate.Finding) bool { return f.Cause == want }) {
+			return
+		}
+	}
+	t.Errorf("no %s in %+v", want, found)
+}
+
+// background runs f until the test is over.
+func background(t *testing.T, f func(ctx context.Context)) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+}
+
+// sendAll sends messages until the context ends.
+func sendAll(ch *Channel, length int) func(ctx context.Context) {
+	return func(ctx context.Context) {
+		for ch.Send(ctx, make([]byte, length)) == nil {
+		}
+	}
+}
+
+// A program that does not take its messages is named at both ends.
+func TestWhyNobodyReceives(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{Linger: -1})
+	background(t, sendAll(client, 100))
+	whyIs(t, client.context, operate.CausePeerProgram)
+	whyIs(t, server.context, operate.CauseOwnProgram)
+}
+
+// So is one whose handlers are slow.
+func TestWhyHandlersAreSlow(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{Calls: 2})
+	background(t, func(ctx context.Context) {
+		_ = server.Serve(ctx, func(context.Context, *Msg) ([]byte, error) {
+			<-ctx.Done()
+			return nil, nil
+		})
+	})
+	for range 4 {
+		background(t, func(ctx context.Context) { _, _ = client.Call(ctx, []byte("x")) })
+	}
+	whyIs(t, client.context, operate.CauseCallLimit)
+	whyIs(t, server.context, operate.CauseOwnHandlers)
+}
+
+// One call that waits is the peer's matter.
+func TestWhyNoResponse(t *testing.T) {
+	statsDir(t)
+	client, _ := pair(t, Config{Linger: -1})
+	background(t, func(ctx context.Context) { _, _ = client.Call(ctx, []byte("x")) })
+	whyIs(t, client.context, operate.CausePeerHandlers)
+}
+
+// Large messages that nobody takes use up the memory that there is for them.
+func TestWhyMemoryIsFull(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{Memory: 1 << 20, MaxMessage: 1 << 20, Linger: -1})
+	for range 3 {
+		background(t, sendAll(client, 1<<20))
+	}
+	whyIs(t, server.context, operate.CauseMemory)
+}
+
+// A handler that keeps the goroutine which polls is seen where that is measured.
+func TestWhyPollsAreRare(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{PollingWarn: time.Millisecond})
+	background(t, func(ctx context.Context) {
+		_ = server.Serve(ctx, func(context.Context, *Msg) ([]byte, error) {
+			time.Sleep(30 * time.Millisecond)
+			return nil, nil
+		})
+	})
+	background(t, func(ctx context.Context) {
+		for {
+			if _, err := client.Call(ctx, []byte("x")); err != nil {
+				return
+			}
+		}
+	})
+	whyIs(t, server.context, operate.CausePolls)
+}
+
+// An operator changes parameters of a running context as Set does: as a whole, and checked.
+func TestOperatorChangesParameters(t *testing.T) {
+	statsDir(t)
+	c := open(t, Config{Labels: "rack=3"})
+	p := operatorOf(t, c)
+	if p.Labels != "rack=3" {
+		t.Errorf("the labels are %q", p.Labels)
+	}
+	_, err := p.Set(t.Context(), map[string]string{"keepalive": "7s", "window": "128", "linger": "x"}, "ann", false)
+	var refused *operate.RefusedError
+	if !errors.As(err, &refused) || c.Config().Keepalive == 7*time.Second {
+		t.Errorf("a bad change: %v, and now %+v", err, c.Config())
+	}
+	change, err := p.Set(t.Context(), map[string]string{"keepalive": "7s", "memory": "64MiB"}, "ann", false)
+	if err != nil || c.Config().Keepalive != 7*time.Second || c.Config().Memory != 64<<20 || change.Before["keepalive"] != "10s" {
+		t.Errorf("%+v, %v", change, err)
+	}
+	if _, err := p.RollBack(t.Context(), 0, "ann"); err != nil || c.Config().Memory != 1<<30 {
+		t.Errorf("after the roll-back %+v, %v", c.Config(), err)
+	}
+}
+
+// A context that is told so offers nothing.
+func TestNoOperator(t *testing.T) {
+	statsDir(t)
+	if c := open(t, Config{NoOperator: true}); c.offering != nil {
+		t.Error("there is a socket")
+	}
+}
