@@ -24,17 +24,40 @@ type Program struct {
 	lines *bufio.Reader
 }
 
+// greetingTime is how long a program may take to say who it is: one that was stopped never does.
+const greetingTime = 3 * time.Second
+
+// ErrSilent means that a program does not say who it is.
+var ErrSilent = errors.New("the program does not respond; is it stopped?")
+
 // Programs yields the programs of this user that offer a socket, connected; whoever takes one closes it. A socket that cannot be
-// used is an error, after which others follow.
+// used is an error, after which others follow. They are asked at the same time, so that one that is stopped does not
+// hold up the others.
 func Programs(ctx context.Context) iter.Seq2[*Program, error] {
 	return func(yield func(*Program, error) bool) {
+		type greeted struct {
+			program *Program
+			err     error
+		}
+		var all []chan greeted
 		for path := range sockets() {
-			p, err := Dial(ctx, path)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-				continue // it has ended, a moment ago or by a kill
-			}
-			if !yield(p, err) {
-				return
+			c := make(chan greeted, 1)
+			all = append(all, c)
+			go func() {
+				p, err := Dial(ctx, path)
+				c <- greeted{p, err}
+			}()
+		}
+		wanted := true
+		for _, c := range all {
+			g := <-c
+			switch {
+			case errors.Is(g.err, fs.ErrNotExist) || errors.Is(g.err, syscall.ECONNREFUSED):
+				// It has ended, a moment ago or by a kill.
+			case wanted:
+				wanted = yield(g.program, g.err)
+			case g.err == nil:
+				g.program.Close()
 			}
 		}
 	}
@@ -42,6 +65,8 @@ func Programs(ctx context.Context) iter.Seq2[*Program, error] {
 
 // Dial connects to the socket of a program.
 func Dial(ctx context.Context, path string) (*Program, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, greetingTime, ErrSilent)
+	defer cancel()
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
@@ -92,7 +117,7 @@ func (p *Program) ask(ctx context.Context, q *request, result any) error {
 	defer stop()
 	err := p.exchange(q, result)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return err
 }

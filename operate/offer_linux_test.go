@@ -382,3 +382,29 @@ func TestStaleSockets(t *testing.T) {
 		t.Error("the socket of a dead process is still there")
 	}
 }
+
+// TestStoppedProgram checks that one that says nothing does not keep the operator from the others.
+func TestStoppedProgram(t *testing.T) {
+	_, a, _ := connected(t, verbs.RC)
+	o, p := offered(t, Source{Device: a.dev})
+	p.Close()
+	silent := filepath.Join(filepath.Dir(o.Path()), fmt.Sprintf("%s%d-0-abc%s", socketPrefix, os.Getpid(), socketSuffix))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: silent})
+	must(t, err)
+	defer l.Close()
+	responded, failed := 0, 0
+	for p, err := range Programs(t.Context()) {
+		if err != nil {
+			failed++
+			if !errors.Is(err, ErrSilent) {
+				t.Error(err)
+			}
+			continue
+		}
+		responded++
+		p.Close()
+	}
+	if responded != 1 || failed != 1 {
+		t.Errorf("%d programs responded, %d did not", responded, failed)
+	}
+}

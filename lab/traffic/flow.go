@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -125,6 +126,9 @@ func (f *Flow) Delivered() uint64 {
 	defer f.mu.Unlock()
 	return f.bytes
 }
+
+// SignalReceiver sends a signal to the process that receives, to stop or kill it.
+func (f *Flow) SignalReceiver(signal os.Signal) error { return f.receiver.cmd.Process.Signal(signal) }
 
 // Stop ends a flow and returns what came of it. A failure of the traffic itself
 // is part of the result.

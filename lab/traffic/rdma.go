@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braid-rdma/braid/operate"
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
@@ -25,16 +26,21 @@ type queuePair struct {
 	slots  int
 	done   [64]verbs.Completion
 	took   []int64 // of messages that went alone, in ns
+
+	offering *operate.Offering // nil: there is none
 }
 
-// openQueuePair opens a device and all that a flow needs on it.
-func openQueuePair(spec Spec, slots int) (*queuePair, error) {
+// openQueuePair opens a device and all that a flow needs on it, for a role.
+func openQueuePair(spec Spec, slots int, role string) (*queuePair, error) {
 	device, err := udp.Open(udp.Config{Addr: spec.Local, Paths: spec.Paths})
 	if err != nil {
 		return nil, err
 	}
 	q := &queuePair{spec: spec, device: device, slots: slots}
-	if err := q.create(); err != nil {
+	if err = q.create(); err == nil && spec.Offer {
+		q.offering, err = operate.Offer(operate.Source{Device: device, Labels: "role=" + role})
+	}
+	if err != nil {
 		_ = device.Close()
 		return nil, err
 	}
@@ -77,7 +83,12 @@ func (q *queuePair) connect(_ context.Context, peer greeting) error {
 	return q.qp.Connect(*peer.Params)
 }
 
-func (q *queuePair) close() { _ = q.device.Close() }
+func (q *queuePair) close() {
+	if q.offering != nil {
+		_ = q.offering.Close()
+	}
+	_ = q.device.Close()
+}
 
 func (q *queuePair) slot(i int) []byte { return q.mr.Bytes()[i*q.spec.Size : (i+1)*q.spec.Size] }
 
@@ -108,7 +119,7 @@ func (q *queuePair) wait(ctx context.Context) ([]verbs.Completion, error) {
 type rdmaSender struct{ *queuePair }
 
 func newRDMASender(spec Spec) (*rdmaSender, error) {
-	q, err := openQueuePair(spec, spec.Depth)
+	q, err := openQueuePair(spec, spec.Depth, "sender")
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +189,7 @@ func (s *rdmaSender) times() []int64 { return s.took }
 type rdmaReceiver struct{ *queuePair }
 
 func newRDMAReceiver(spec Spec) (*rdmaReceiver, error) {
-	q, err := openQueuePair(spec, receivesPerSend*spec.Depth)
+	q, err := openQueuePair(spec, receivesPerSend*spec.Depth, "receiver")
 	if err != nil {
 		return nil, err
 	}

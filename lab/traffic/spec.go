@@ -105,6 +105,9 @@ type Spec struct {
 	Addresses  []netip.Addr `json:"addresses,omitempty"`
 	// Window is the congestion avoidance: "paper" or "pace"; empty: none.
 	Window string `json:"window,omitempty"`
+
+	// Offer makes both ends of an MP or RC flow offer a socket to operators, labelled role=sender or role=receiver.
+	Offer bool `json:"offer,omitempty"`
 }
 
 // withDefaults fills in what is left at zero.

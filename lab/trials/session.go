@@ -83,6 +83,12 @@ func (s *session) pair() error { return s.build(lab.Options{HostsPerLeaf: 1}) }
 // start starts a flow between two hosts. Single-path traffic can be given a path;
 // MPTCP always begins at the address of the first.
 func (s *session) start(kind traffic.Kind, from, to string, path int) (*traffic.Flow, error) {
+	return s.startSpec(traffic.Spec{Kind: kind}, from, to, path)
+}
+
+// startSpec is start for traffic that is special.
+func (s *session) startSpec(spec traffic.Spec, from, to string, path int) (*traffic.Flow, error) {
+	kind := spec.Kind
 	sender, err := s.network.Node(from)
 	if err != nil {
 		return nil, err
@@ -98,7 +104,8 @@ func (s *session) start(kind traffic.Kind, from, to string, path int) (*traffic.
 	case path != anyPath && kind != traffic.MP:
 		source = sender.Pinned[path]
 	}
-	return s.runner.Start(traffic.Spec{Kind: kind, Control: s.TCPControl},
+	spec.Control = s.TCPControl
+	return s.runner.Start(spec,
 		traffic.End{Host: from, Addr: source}, traffic.End{Host: to, Addr: s.address(receiver)})
 }
 

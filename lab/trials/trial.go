@@ -39,6 +39,7 @@ func All() []Trial {
 		{"fairness", "Eight connections that start one by one", "MP-RDMA 16", runFairness},
 		{"virtuoso", "Many queue pairs as one over 1 to 10 paths, and mice beside them", "Virtuoso 5 to 8", runVirtuoso},
 		{"overflow", "Many queue pairs as one where queues overflow", "Virtuoso table 2", runOverflow},
+		{"operate", "Faults one by one, and what braid why says", "X-RDMA table II", runOperate},
 		{"partition", "Queue pairs and chunk sizes over four paths, one of them busy", "Data Partition 7 to 12", runPartition},
 	}
 }
