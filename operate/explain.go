@@ -251,7 +251,7 @@ func explainRetired(_ *Evidence, q *QueuePair) *Finding {
 	}
 	return &Finding{
 		Cause: CausePathsRetired, Share: share(len(retired), len(q.Paths)),
-		Says:   fmt.Sprintf("%d of %d paths are out of use because they lose packets: %v.", len(retired), len(q.Paths), retired),
+		Says:   fmt.Sprintf("%d of %d paths are out of use because they lose packets: %s.", len(retired), len(q.Paths), pathList(retired)),
 		Advice: "braid ping --trace shows their source ports, by which the switches choose the link that is at fault; they return by themselves.",
 	}
 }

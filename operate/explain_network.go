@@ -2,7 +2,10 @@ package operate
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
@@ -12,8 +15,10 @@ const (
 	// manyMarks and someLoss are the shares of packets from which on marks and losses are what closes the window.
 	manyMarks = 0.01
 	someLoss  = 0.001
-	// aPathOfItsOwn is by how much a path must be worse than all together to be named.
+	// aPathOfItsOwn is by how much a path must be worse than all together to be named, and unevenly how much more paths must
+	// differ than by chance: losses and marks come in bursts.
 	aPathOfItsOwn = 2
+	unevenly      = 3
 )
 
 // explainWindow: the congestion window is full, or waits for acknowledgements. Losses and marks say why it is not larger.
@@ -60,22 +65,49 @@ func (q *QueuePair) worst(words string, of func(*Path) uint64) string {
 	if len(paths) == 0 || len(paths) > len(q.Paths)/2 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s %v)", words, paths)
+	return fmt.Sprintf(" (%s %s)", words, pathList(paths))
 }
 
-// outstanding are the paths that have more of something than all have on average.
+// outstanding are the paths that have more of something than their part, if paths differ by more than chance: many
+// virtual paths share a few links, and each carries few packets in a second.
 func (q *QueuePair) outstanding(of func(*Path) uint64) (paths []int) {
-	var sent, sum uint64
+	var sent, sum float64
 	for i := range q.Paths {
-		sent, sum = sent+q.Paths[i].Sent, sum+of(&q.Paths[i])
+		sent, sum = sent+float64(q.Paths[i].Sent), sum+float64(of(&q.Paths[i]))
 	}
+	used, dispersion := 0, 0.0
 	for i := range q.Paths {
 		p := &q.Paths[i]
-		if of(p) > 1 && float64(of(p))*float64(sent) > aPathOfItsOwn*float64(sum)*float64(p.Sent) {
+		expected, n := sum*float64(p.Sent)/max(1, sent), float64(of(p))
+		if expected == 0 {
+			continue
+		}
+		used++
+		dispersion += (n - expected) * (n - expected) / expected
+		if n > 1 && n > aPathOfItsOwn*expected {
 			paths = append(paths, p.Index)
 		}
 	}
+	// The index of dispersion of counts that differ by chance alone is 1, give or take the root of 2/(n-1).
+	degrees := float64(max(1, used-1))
+	if dispersion/degrees < max(unevenly, 1+5*math.Sqrt(2/degrees)) {
+		return nil
+	}
 	return paths
+}
+
+// pathList names some paths of many.
+func pathList(paths []int) string {
+	const most = 6
+	var names []string
+	for _, p := range paths[:min(len(paths), most)] {
+		names = append(names, strconv.Itoa(p))
+	}
+	text := strings.Join(names, ", ")
+	if len(paths) > most {
+		text += fmt.Sprintf(" and %d more", len(paths)-most)
+	}
+	return text
 }
 
 // pathEvidence lists the worst paths.

@@ -20,6 +20,16 @@ func sender(reason string) QueuePair {
 	return q
 }
 
+// manyPaths has losses on 128 virtual paths.
+func manyPaths(lost func(i int) uint64) QueuePair {
+	q := sender("window-full")
+	q.Paths = nil
+	for i := range 128 {
+		q.Paths = append(q.Paths, Path{Index: i, Sent: 100, Acknowledged: 95, Lost: lost(i), RTT: time.Millisecond})
+	}
+	return q
+}
+
 // with is a copy of a queue pair with a change.
 func (q QueuePair) with(change func(*QueuePair)) QueuePair {
 	change(&q)
@@ -46,13 +56,15 @@ func TestExplain(t *testing.T) {
 		{CausePeerBuffer, "90 %", sender("peer-window-full")},
 		{CauseSpan, "track", sender("receiver-span-full")},
 		{CauseSlowPath, "path 2", sender("receiver-span-full").with(func(q *QueuePair) { q.Paths[2].RTT = 9 * time.Millisecond })},
-		{CauseLoss, "on path [1]", sender("window-full").with(func(q *QueuePair) { q.Paths[1].Lost = 40 })},
+		{CauseLoss, "loss on path 1)", sender("window-full").with(func(q *QueuePair) { q.Paths[1].Lost = 40 })},
 		{CauseLoss, "10 % of the packets, which", sender("window-full").with(func(q *QueuePair) {
 			for i := range q.Paths {
 				q.Paths[i].Lost = 10
 			}
 		})},
-		{CauseCongestion, "on path [3]", sender("ack-clock").with(func(q *QueuePair) { q.Paths[3].Marked = 50 })},
+		{CauseCongestion, "(on path 3)", sender("ack-clock").with(func(q *QueuePair) { q.Paths[3].Marked = 50 })},
+		{CauseLoss, "path 0, 4, 8, 12, 16, 20 and 26 more)", manyPaths(func(i int) uint64 { return uint64(5 * (1 - min(1, i%4))) })},
+		{CauseLoss, "packets, which", manyPaths(func(i int) uint64 { return uint64(1 + i*7%4) })}, // by chance
 		{CauseCongestion, "marks:", sender("ack-clock").with(func(q *QueuePair) {
 			for i := range q.Paths {
 				q.Paths[i].Marked = 50

@@ -123,7 +123,7 @@ func (f *admSetFlags) apply(cmd *cobra.Command, programs []*operate.Program) ([]
 		if err != nil {
 			return nil, err
 		}
-		if err := f.watch(cmd.ErrOrStderr(), ctx, first, before); err != nil {
+		if err := f.watch(ctx, cmd.ErrOrStderr(), first, before); err != nil {
 			return nil, errors.Join(err, undo(ctx, first))
 		}
 	}
@@ -169,7 +169,7 @@ func undo(ctx context.Context, programs []*operate.Program) error {
 }
 
 // watch looks at programs for a while and fails if one is worse than before.
-func (f *admSetFlags) watch(w io.Writer, ctx context.Context, programs []*operate.Program, before []string) error {
+func (f *admSetFlags) watch(ctx context.Context, w io.Writer, programs []*operate.Program, before []string) error {
 	fmt.Fprintf(w, "looking at %d programs for %v\n", len(programs), f.watched)
 	after, err := ailing(ctx, programs, f.watched)
 	if err != nil {
