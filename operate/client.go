@@ -83,6 +83,12 @@ func Dial(ctx context.Context, path string) (*Program, error) {
 // Close ends the connection.
 func (p *Program) Close() error { return p.conn.Close() }
 
+// Device is the device of the program and its queue pairs, as they are now.
+func (p *Program) Device(ctx context.Context) (*Device, error) {
+	d := new(Device)
+	return d, p.ask(ctx, &request{Do: askDevice}, d)
+}
+
 // Gather takes samples for a while: of some queue pairs by number, or of those that do something.
 func (p *Program) Gather(ctx context.Context, took time.Duration, only ...uint32) (*Evidence, error) {
 	e := new(Evidence)

@@ -177,6 +177,8 @@ func (o *Offering) do(q *request) (any, error) {
 	switch q.Do {
 	case askIdentity:
 		return &o.source.identity, nil
+	case askDevice:
+		return o.source.state(), nil
 	case askEvidence:
 		if q.For <= 0 || q.For > maxTook {
 			return nil, fmt.Errorf("samples of %v: want more than 0 and at most %v", q.For, maxTook)

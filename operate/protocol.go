@@ -13,6 +13,7 @@ const schema = 1
 // What can be asked for.
 const (
 	askIdentity   = "identity"
+	askDevice     = "device"
 	askEvidence   = "evidence"
 	askParameters = "parameters"
 	askSet        = "set"

@@ -239,10 +239,7 @@ func (p *sampled) evidence() QueuePair {
 		if i < len(p.paths) {
 			then = p.paths[i]
 		}
-		q.Paths = append(q.Paths, Path{
-			Index: i, Sent: now.Sent - then.Sent, Acknowledged: now.Acknowledged - then.Acknowledged, Lost: since(now.Lost, then.Lost),
-			Marked: now.Marked - then.Marked, Bytes: now.Bytes - then.Bytes, RTT: time.Duration(now.SmoothedRTT), Retired: now.Retired,
-		})
+		q.Paths = append(q.Paths, pathSince(i, &now, &then))
 	}
 	if p.channel != nil {
 		q.Channel = p.channel.evidence()

@@ -95,3 +95,31 @@ func TestAdm(t *testing.T) {
 		adm(exitUsage, args...)
 	}
 }
+
+// `braid stat --qp` shows devices, queue pairs and paths.
+func TestStatQueuePairs(t *testing.T) {
+	statDir(t)
+	if code, _, stderr := braid(t, "stat", "--qp", "--interval", "0"); code != exitFailed || !strings.Contains(stderr, "no program") {
+		t.Errorf("nobody is there: %d, %s", code, stderr)
+	}
+	statTraffic(t)
+	code, stdout, stderr := braid(t, "stat", "--paths", "--interval", "50ms")
+	if code != exitOK || stderr != "" || strings.Count(stdout, "device [127.") != 2 || !strings.Contains(stdout, "in use") || !strings.Contains(stdout, "RTS") {
+		t.Errorf("%d, %s\n%s", code, stderr, stdout)
+	}
+	code, stdout, stderr = braid(t, "stat", "--qp", "--interval", "0", "--json")
+	var report devicesJSON
+	if err := json.Unmarshal([]byte(stdout), &report); code != exitOK || err != nil || len(report.Devices) != 2 {
+		t.Fatalf("%d, %v, %s", code, err, stderr)
+	}
+	for _, d := range report.Devices {
+		if len(d.QueuePairs) == 0 || d.MRs == 0 || len(d.Counters) == 0 {
+			t.Errorf("%+v", d)
+		}
+		for _, q := range d.QueuePairs {
+			if q.Type == "MP" && q.State == "RTS" && (q.Counters["tx_packets"] == 0 || len(q.Paths) == 0 || q.Blocked == "") {
+				t.Errorf("%+v", q)
+			}
+		}
+	}
+}

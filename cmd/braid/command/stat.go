@@ -18,6 +18,8 @@ import (
 type statFlags struct {
 	interval      time.Duration
 	watch, asJSON bool
+	devices       bool // and their queue pairs, instead of contexts and channels
+	paths         bool
 	pids          []int // none: all
 }
 
@@ -29,8 +31,13 @@ func newStat() *cobra.Command {
 		Short: "Show the contexts and channels of running programs",
 		Long: `stat shows what programs of this user that use package braid do: their contexts
 and channels, with rates over an interval. The programs publish it by themselves,
-unless no_stats is configured, and are not disturbed.`,
+unless no_stats is configured, and are not disturbed.
+
+--qp shows devices and queue pairs instead, also those of programs that use package
+verbs alone and offer a socket, and --paths what each path has carried; the counters
+in --json have the names that RDMA tools give them.`,
 		Example: `  braid stat
+  braid stat --qp --paths
   braid stat --watch
   braid stat 4711 --interval 5s
   braid stat --interval 0 --json`,
@@ -40,11 +47,16 @@ unless no_stats is configured, and are not disturbed.`,
 			if err := f.parse(args); err != nil {
 				return err
 			}
+			if f.devices || f.paths {
+				return f.runDevices(cmd)
+			}
 			return f.run(cmd)
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time over which rates are; 0: since each channel was opened")
+	flags.BoolVarP(&f.devices, "qp", "q", false, "show devices and queue pairs instead of contexts and channels")
+	flags.BoolVarP(&f.paths, "paths", "p", false, "and what each path of a queue pair has carried")
+	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time over which rates are; 0: since each channel or program was opened")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "show it again after each interval, until interrupted")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
 	return cmd
