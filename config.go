@@ -16,6 +16,9 @@ type Config struct {
 	// SinglePath makes connections of standard queue pairs (RC) instead of
 	// multi-path ones.
 	SinglePath bool
+	// Policy chooses the path of each packet of multi-path connections, and Control owns their window: names of
+	// docs/policies.md, default ack-clock and mp-rdma.
+	Policy, Control string
 	// Background is for a program that polls the device itself, beside the context:
 	// goroutines that wait for messages leave the device to it, and are told of them
 	// some microseconds later.
@@ -87,8 +90,24 @@ type Config struct {
 	DebugMemory bool
 }
 
+// The path policy and the congestion control of the paper, which queue pairs have where none is named.
+const defaultPolicy, defaultControl = "ack-clock", "mp-rdma"
+
+// chosen are the options of multi-path queue pairs: what is not the default.
+func (c *Config) chosen() (o verbs.MPOptions, err error) {
+	policy, control := c.Policy, c.Control
+	if policy == defaultPolicy {
+		policy = ""
+	}
+	if control == defaultControl {
+		control = ""
+	}
+	return o, o.Choose(policy, control)
+}
+
 // withDefaults fills in what is left at zero. The error tells all that is wrong.
 func (c Config) withDefaults() (Config, error) {
+	c.Policy, c.Control = cmp.Or(c.Policy, defaultPolicy), cmp.Or(c.Control, defaultControl)
 	c.SmallMessage = cmp.Or(c.SmallMessage, 4096)
 	c.MaxMessage = cmp.Or(c.MaxMessage, maxMessage)
 	c.Window = cmp.Or(c.Window, 64)

@@ -114,8 +114,9 @@ func (c *Config) queuePair(cq *verbs.CQ) verbs.QPOptions {
 	if c.SinglePath {
 		kind = verbs.RC
 	}
+	options, _ := c.chosen() // which was checked
 	return verbs.QPOptions{
-		Type: kind, SendCQ: cq, SendDepth: c.sendDepth(), RecvDepth: c.receiveDepth(),
+		Type: kind, MP: options, SendCQ: cq, SendDepth: c.sendDepth(), RecvDepth: c.receiveDepth(),
 		MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: maxInline,
 		Conn: verbs.ConnOptions{
 			Keepalive: c.Keepalive, Reads: readsPerChannel, ReadsServed: readsPerChannel,

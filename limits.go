@@ -34,7 +34,11 @@ var maxPatience = (retries + 1) * verbs.AckTimeoutOf(31)
 
 // check tells all values that are impossible. Defaults are filled in.
 func (c *Config) check() error {
-	return errors.Join(append(c.checkNumbers(), c.checkTimes()...)...)
+	wrong := append(c.checkNumbers(), c.checkTimes()...)
+	if _, err := c.chosen(); err != nil {
+		wrong = append(wrong, fmt.Errorf("%w: %w", ErrConfig, err))
+	}
+	return errors.Join(wrong...)
 }
 
 func (c *Config) checkNumbers() (wrong []error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/operate"
+	"github.com/braid-rdma/braid/transport"
 )
 
 // operatorOf is an operator at a context.
@@ -143,6 +144,36 @@ func TestOperatorChangesParameters(t *testing.T) {
 	}
 	if _, err := p.RollBack(t.Context(), 0, "ann"); err != nil || c.Config().Memory != 1<<30 {
 		t.Errorf("after the roll-back %+v, %v", c.Config(), err)
+	}
+}
+
+// An operator swaps path policy and congestion control while messages move; a name that is none is refused.
+func TestOperatorSwapsPolicy(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{Linger: -1})
+	background(t, func(ctx context.Context) { _ = server.Serve(ctx, echo) })
+	p := operatorOf(t, client.context)
+	for _, values := range []map[string]string{{"policy": "Round-Robin"}, {"congestion_control": "dctcp", "policy": "spray"}, {"congestion_control": "mp-rdma", "policy": "ack-clock"}} {
+		if _, err := p.Set(t.Context(), values, "ann", false); err != nil {
+			t.Error(err)
+		}
+		for range 20 {
+			m, err := client.Call(soon(t), make([]byte, 100<<10))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Release()
+		}
+	}
+	if _, err := p.Set(t.Context(), map[string]string{"policy": "dcqcn"}, "ann", false); err == nil {
+		t.Error("there is no such policy")
+	}
+}
+
+// The names that stand for the defaults are those of the registry.
+func TestDefaultPolicy(t *testing.T) {
+	if p, c := transport.PathPolicies.Default().Name, transport.CongestionControls.Default().Name; p != defaultPolicy || c != defaultControl {
+		t.Errorf("%s and %s", p, c)
 	}
 }
 

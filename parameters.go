@@ -39,6 +39,8 @@ type textValue interface {
 // docs/middleware.md.
 var parameters = []Parameter{
 	{Name: "single_path", Description: "standard queue pairs (RC) instead of multi-path ones", flag: func(c *Config) *bool { return &c.SinglePath }},
+	{Name: "policy", Description: "path policy of multi-path connections", Online: true, text: func(c *Config) *string { return &c.Policy }},
+	{Name: "congestion_control", Description: "congestion control of multi-path connections", Online: true, text: func(c *Config) *string { return &c.Control }},
 	{Name: "small_message", Description: "longest message in one operation, bytes", number: func(c *Config) *int { return &c.SmallMessage }},
 	{Name: "max_message", Description: "longest message that is received, bytes", Online: true, number: func(c *Config) *int { return &c.MaxMessage }},
 	{Name: "window", Description: "messages that a peer may have on their way", number: func(c *Config) *int { return &c.Window }},

@@ -15,7 +15,7 @@ func (c *Context) Config() (cfg Config) {
 }
 
 // Update changes the configuration of a running context: change gets the present one and
-// alters it. Fragments, FragmentsBeside, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
+// alters it. Policy, Control, Fragments, FragmentsBeside, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
 // channels that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
 // can not change. A configuration that is impossible is refused as a whole, and all that is wrong with it is told.
 func (c *Context) Update(change func(*Config)) (err error) {
@@ -44,6 +44,7 @@ func (c *Context) update(change func(*Config) error) error {
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)
 	}
+	c.swap(&next)
 	c.cfg = next
 	c.qps.shrink(next.QPCache)
 	c.tracer.configure(&next)
@@ -60,13 +61,14 @@ func (c *Context) update(change func(*Config) error) error {
 // checkFixed refuses changes of what can not change.
 func (c *Context) checkFixed(next Config) error {
 	fixed := next
+	fixed.Policy, fixed.Control = c.cfg.Policy, c.cfg.Control
 	fixed.FragmentsBeside = c.cfg.FragmentsBeside
 	fixed.Fragments, fixed.Memory, fixed.Keepalive, fixed.Linger = c.cfg.Fragments, c.cfg.Memory, c.cfg.Keepalive, c.cfg.Linger
 	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
 	fixed.Trace, fixed.TraceMask = c.cfg.Trace, c.cfg.TraceMask
 	fixed.SlowThreshold, fixed.PollingWarn = c.cfg.SlowThreshold, c.cfg.PollingWarn
 	if fixed != c.cfg {
-		return fmt.Errorf("%w: only Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
+		return fmt.Errorf("%w: only Policy, Control, Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
 	}
 	return nil
 }
@@ -75,6 +77,30 @@ func (c *Context) setKeepalive(silence time.Duration) {
 	for _, ch := range c.channels {
 		if ch != nil && ch.qp != nil {
 			_ = ch.qp.SetKeepalive(max(silence, verbs.None)) // one that has failed needs none
+		}
+	}
+}
+
+// swap gives the channels another path policy or congestion control while their messages move. Queue pairs that wait for
+// later channels have the old ones, and are dropped.
+func (c *Context) swap(next *Config) {
+	newPolicy, newControl := next.Policy != c.cfg.Policy, next.Control != c.cfg.Control
+	if !newPolicy && !newControl {
+		return
+	}
+	var o verbs.MPOptions
+	_ = o.Choose(next.Policy, next.Control) // which was checked
+	c.qps.shrink(0)
+	for _, ch := range c.channels {
+		if ch == nil || ch.qp == nil {
+			continue
+		}
+		// One that has failed, or has one path, needs none.
+		if newPolicy {
+			_ = ch.qp.SetPolicy(o.Policy)
+		}
+		if newControl {
+			_ = ch.qp.SetCongestionControl(o.Control)
 		}
 	}
 }
