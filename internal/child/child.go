@@ -4,12 +4,11 @@
 //	parent                                child
 //	Start(args) ── starts ──────────────> Announce(address)
 //	Address() <── "listening on ..." ──── on standard output
-//	Close() ───── kills and reaps ──────> or: standard input ends, and
+//	Close() ───── closes and reaps ─────> standard input ends, and
 //	                                      WithParent's context with it
 //
-// The child ends with the parent in every case. Close kills it on every
-// ordinary way out; a parent that is killed itself leaves a closed pipe, which
-// the child watches.
+// The child ends with the parent in every case: the pipe that it watches is closed by Close on every
+// ordinary way out, and by the system when the parent is killed. Close kills one that does not end.
 package child
 
 import (
@@ -122,12 +121,21 @@ func (p *Process) Address() string { return p.address }
 // PID is the child's process number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Close kills the child and reaps it. Closing twice is allowed.
+// endTime is how long the child may take to end by itself, and to remove what it has made.
+const endTime = 2 * time.Second
+
+// Close tells the child to end, kills it if it does not, and reaps it. Closing twice is allowed.
 func (p *Process) Close() {
 	p.close.Do(func() {
 		_ = p.stdin.Close()
-		_ = p.cmd.Process.Kill()
-		<-p.drained
+		patience := time.NewTimer(endTime)
+		defer patience.Stop()
+		select {
+		case <-p.drained:
+		case <-patience.C:
+			_ = p.cmd.Process.Kill()
+			<-p.drained
+		}
 		_ = p.cmd.Wait()
 	})
 }
