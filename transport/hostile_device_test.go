@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 
@@ -40,26 +39,53 @@ type appointment struct {
 	call  func()
 }
 
-// calendar is a heap of appointments; ties break by the order of entry.
+// calendar is a heap of appointments; ties break by the order of entry. It is a heap of its own because
+// container/heap allocates twice for each appointment, and a run has a hundred thousand.
 type calendar []appointment
 
-func (c calendar) Len() int { return len(c) }
-func (c calendar) Less(i, j int) bool {
-	return c[i].at < c[j].at || c[i].at == c[j].at && c[i].order < c[j].order
+func (a *appointment) before(b *appointment) bool {
+	return a.at < b.at || a.at == b.at && a.order < b.order
 }
-func (c calendar) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c *calendar) Push(x any)   { *c = append(*c, x.(appointment)) }
-func (c *calendar) Pop() any {
-	last := len(*c) - 1
-	a := (*c)[last]
-	*c = (*c)[:last]
-	return a
+
+func (c *calendar) push(a appointment) {
+	*c = append(*c, a)
+	h := *c
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h[i].before(&h[parent]) {
+			break
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+func (c *calendar) pop() appointment {
+	h := *c
+	first, last := h[0], len(h)-1
+	h[0], h[last] = h[last], appointment{}
+	h = h[:last]
+	*c = h
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
+			if h[child].before(&h[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return first
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
 }
 
 // hostileWorld is one run.
 type hostileWorld struct {
 	rng      *rand.Rand
 	now      Time
+	length   Time // how long it goes on
 	order    uint64
 	calendar calendar
 	device   *device
@@ -73,13 +99,13 @@ func (w *hostileWorld) fail(format string, args ...any) {
 
 func (w *hostileWorld) at(t Time, call func()) {
 	w.order++
-	heap.Push(&w.calendar, appointment{t, w.order, call})
+	w.calendar.push(appointment{t, w.order, call})
 }
 
 // runUntil lets things happen for a while.
 func (w *hostileWorld) runUntil(end Time) {
 	for len(w.calendar) > 0 && w.calendar[0].at <= end {
-		a := heap.Pop(&w.calendar).(appointment)
+		a := w.calendar.pop()
 		w.now = a.at
 		a.call()
 	}

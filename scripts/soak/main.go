@@ -31,19 +31,18 @@ type kind struct {
 	build []string // arguments of the go command, before the output's name
 	pkg   string
 	chunk uint64 // seeds of one process: some seconds of work
-	share uint64 // one seed of so many is run, where one takes much longer than those of other kinds
 	// command runs a range of seeds with what was built.
 	command func(program string, first, count uint64) *exec.Cmd
 }
 
 var kinds = []kind{
-	{"transport", []string{"test", "-c"}, "./transport", 1000, 1, testCommand("^TestSeeds$")},
-	{"hostile", []string{"test", "-c"}, "./transport", 400, 10, testCommand("^TestHostile$")},
-	{"cm", []string{"test", "-c"}, "./cm/machine", 4000, 1, testCommand("^TestSeeds")},
-	{"bundle", []string{"test", "-c"}, "./bundle/machine", 4000, 1, testCommand("^TestSeeds$")},
-	{"session", []string{"test", "-c"}, "./internal/session", 1000, 1, testCommand("^TestSeeds$")},
-	{"mock", []string{"test", "-c"}, "./internal/mock", 1000, 1, testCommand("^TestSeeds$")},
-	{"sim", []string{"build"}, "./cmd/braid", 200, 1, func(program string, first, count uint64) *exec.Cmd {
+	{"transport", []string{"test", "-c"}, "./transport", 1000, testCommand("^TestSeeds$")},
+	{"hostile", []string{"test", "-c"}, "./transport", 400, testCommand("^TestHostile$")},
+	{"cm", []string{"test", "-c"}, "./cm/machine", 4000, testCommand("^TestSeeds")},
+	{"bundle", []string{"test", "-c"}, "./bundle/machine", 4000, testCommand("^TestSeeds$")},
+	{"session", []string{"test", "-c"}, "./internal/session", 1000, testCommand("^TestSeeds$")},
+	{"mock", []string{"test", "-c"}, "./internal/mock", 1000, testCommand("^TestSeeds$")},
+	{"sim", []string{"build"}, "./cmd/braid", 200, func(program string, first, count uint64) *exec.Cmd {
 		cmd := exec.Command(program, "sim", "fuzz", "--workers", "1",
 			"--first", strconv.FormatUint(first, 10), "--seeds", strconv.FormatUint(count, 10))
 		// A network is large for a moment: its memory is better kept than given back.
@@ -86,7 +85,7 @@ func soak(ctx context.Context, names []string, base, seeds uint64, jobs int) err
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Printf("soak: %d seeds of each kind (hostile peers: a tenth) from %d on, %d processes\n", seeds, base, jobs)
+	fmt.Printf("soak: %d seeds of each kind from %d on, %d processes\n", seeds, base, jobs)
 	var summary []string
 	failed := uint64(0)
 	for _, name := range names {
@@ -102,7 +101,7 @@ func soak(ctx context.Context, names []string, base, seeds uint64, jobs int) err
 		if err != nil {
 			return err
 		}
-		c := campaign{name: name, first: base, seeds: seeds / k.share, chunk: k.chunk, jobs: jobs, out: os.Stdout}
+		c := campaign{name: name, first: base, seeds: seeds, chunk: k.chunk, jobs: jobs, out: os.Stdout}
 		c.work(ctx, func(ctx context.Context, first, count uint64) ([]byte, error) {
 			return run(ctx, k.command(program, first, count))
 		})
