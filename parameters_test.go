@@ -96,7 +96,7 @@ func TestSet(t *testing.T) {
 	}
 	before := c.Config()
 	for _, test := range []struct{ name, value, want string }{
-		{"window", "9", "only Fragments"},
+		{"window", "9", "only Policy"},
 		{"fragments", "none", "want a number"},
 		{"fragments", "0", "0 is no value"},
 		{"colour", "blue", "no parameter"},
@@ -206,7 +206,7 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 	t.Run("a running context", func(t *testing.T) {
 		c := open(t, Config{})
 		err := c.Update(func(cfg *Config) { cfg.Calls, cfg.Patience, cfg.PollingWarn = 7, 100*time.Hour, -1 })
-		check(t, err, "only Fragments", "Patience is 100h", "PollingWarn is -1ns")
+		check(t, err, "only Policy", "Patience is 100h", "PollingWarn is -1ns")
 	})
 	t.Run("a file", func(t *testing.T) {
 		_, err := LoadConfig(writeFile(t, `{"window": 2, "patience": "100h", "fragments": 0, "colour": "blue"}`))
