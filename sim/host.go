@@ -179,6 +179,9 @@ func (h *host) addressDatagram(p *packet) {
 		to = h.number
 	}
 	p.dst = int32(to)
+	if path, chosen := verbs.PathOfAH(p.AH); chosen && p.DestQP != wire.ManagementQPN {
+		p.sport += uint16(path % h.net.cfg.Paths)
+	}
 }
 
 // arrive takes a packet from the fabric.

@@ -64,3 +64,36 @@ func TestDatagramIsTakenBeforeItCompletes(t *testing.T) {
 		}
 	}
 }
+
+// TestDatagramTakesThePathOfItsHandle: the source port is that of the path, whatever the number
+// of the queue pair.
+func TestDatagramTakesThePathOfItsHandle(t *testing.T) {
+	o := verbs.QPOptions{Type: verbs.UD}
+	a, b := openEnd(t, Config{Paths: 4}, o, 1<<12), openEnd(t, Config{Paths: 4}, o, 1<<12)
+	noError(t, a.qp.Activate(1))
+	noError(t, b.qp.Activate(1))
+	to, err := a.pd.CreateAH(b.dev.Query().Local)
+	noError(t, err)
+	for path := range 6 { // beyond the fourth they begin anew
+		before, _ := StatsOf(a.dev)
+		noError(t, b.qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{b.mr.All()}}))
+		noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Inline: []byte("x"), AH: verbs.AHOnPath(to, path), RemoteQPN: b.qp.Number(), RemoteQKey: 1}))
+		b.wait()
+		after, _ := StatsOf(a.dev)
+		sent := func(s *Stats, source int) uint64 {
+			if source >= len(s.Paths) {
+				return 0
+			}
+			return s.Paths[source].Packets
+		}
+		for source := range 4 {
+			want := uint64(0)
+			if source == path%4 {
+				want = 1
+			}
+			if got := sent(&after, source) - sent(&before, source); got != want {
+				t.Errorf("datagram on path %d: %d packets from source port %d, want %d", path, got, source, want)
+			}
+		}
+	}
+}

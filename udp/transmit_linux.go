@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
 	"github.com/braid-rdma/braid/wire"
 )
 
@@ -144,7 +145,7 @@ func (s *txSlot) gather(buf []byte) []byte {
 // wayOf is the virtual path of a packet and the source port that it takes, which are
 // one number but for the paths that probing has moved to another port. Management
 // datagrams take turns: each may repeat what another path has lost, and a path may be
-// dead.
+// dead. Others take the path of their address handle, if it has one.
 func (e *engine) wayOf(p *port, packet *transport.Packet) (path, source int) {
 	switch {
 	case p.mp:
@@ -152,6 +153,11 @@ func (e *engine) wayOf(p *port, packet *transport.Packet) (path, source int) {
 	case packet.DestQP == wire.ManagementQPN:
 		path = int(packet.PSN) % e.cfg.Paths
 		return path, path
+	case p.peer == nil:
+		if path, chosen := verbs.PathOfAH(packet.AH); chosen {
+			path %= e.cfg.Paths
+			return path, path
+		}
 	}
 	return p.path, p.path
 }

@@ -3,12 +3,14 @@ package verbs
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/braid-rdma/braid/transport"
 )
 
 // Addresses is a device's table of address handles. An engine owns one and
 // uses it with its lock held; the zero value is empty and ready for use.
 //
-// A handle is never used for a second address, so that a datagram which was
+// A handle is not used for a second address, so that a datagram which was
 // posted before its destination was destroyed is dropped, not misdirected.
 type Addresses struct {
 	last    AH
@@ -21,7 +23,7 @@ type Addresses struct {
 
 // Addr is the address of a handle.
 func (a *Addresses) Addr(h AH) (netip.Addr, bool) {
-	addr, ok := a.byAH[h]
+	addr, ok := a.byAH[h&numberOfAH]
 	return addr, ok
 }
 
@@ -62,6 +64,7 @@ func (a *Addresses) create(destination netip.Addr) (AH, error) {
 
 // destroy forgets a handle that create made. Learnt handles live by their own rule.
 func (a *Addresses) destroy(h AH) {
+	h &= numberOfAH
 	addr, ok := a.byAH[h]
 	if !ok || a.learnt[addr] == h {
 		return
@@ -74,13 +77,34 @@ func (a *Addresses) add(addr netip.Addr) AH {
 	if a.byAH == nil {
 		a.byAH = make(map[AH]netip.Addr)
 	}
-	// After 2^32 handles the numbers begin again; those in use are passed over.
+	// After 2^23 handles the numbers begin again; those in use are passed over.
 	for {
-		a.last++
+		a.last = (a.last + 1) & numberOfAH
 		if _, used := a.byAH[a.last]; !used && a.last != 0 {
 			break
 		}
 	}
 	a.byAH[a.last] = addr
 	return a.last
+}
+
+// A handle is a number of the table, and above it a virtual path plus one: zero
+// leaves the path to the engine. So a handle by another path needs no entry, and
+// who replies to strangers keeps nothing for them.
+const (
+	pathOfAHShift = 23
+	numberOfAH    = 1<<pathOfAHShift - 1
+)
+
+// AHOnPath is a handle of the same address, by which datagrams leave on a virtual
+// path of the device: on UDP from the source port of that path. It lives as long as
+// the handle. An engine with fewer paths takes the remainder.
+func AHOnPath(h AH, path int) AH {
+	return h&numberOfAH | AH(path%transport.MaxPaths+1)<<pathOfAHShift
+}
+
+// PathOfAH is the path that AHOnPath has chosen; ok is false where the choice is the engine's.
+func PathOfAH(h AH) (path int, ok bool) {
+	path = int(h >> pathOfAHShift)
+	return path - 1, path > 0
 }

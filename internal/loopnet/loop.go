@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Lock implements verbs.Engine.
@@ -137,6 +138,9 @@ func (e *engine) transmit(p *port) {
 	to := p.remote
 	if !to.IsValid() {
 		to, _ = e.addresses.Addr(e.packet.AH)
+		if path, chosen := verbs.PathOfAH(e.packet.AH); chosen {
+			e.packet.Path = transport.Path(path % e.network.options.Paths)
+		}
 	}
 	peer := e.network.engineAt(to)
 	if peer == nil || !e.network.passes(e.local, to, &e.packet) {
