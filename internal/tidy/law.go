@@ -130,7 +130,7 @@ var law = map[string]roomLaw{
 	"experiments": {rooms: libraryRooms},
 
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{
-		"sim/fuzz", "lab", "experiments", "internal/perf", "internal/demo", "internal/qlog",
+		"sim/fuzz", "lab", "experiments", "internal/perf", "internal/demo", "internal/ping", "internal/qlog",
 	})},
 	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments", "cmd"})},
 	"bench":    {rooms: libraryRooms},
@@ -153,6 +153,8 @@ var law = map[string]roomLaw{
 	"internal/control": {rooms: []string{"braid", "verbs"}},
 	"internal/perf":    toolLaw,
 	"internal/demo":    toolLaw,
+	// An agent runs it too, beside what it monitors: it is handed the connection manager of a device.
+	"internal/ping": {rooms: []string{"cm", "verbs", "internal"}},
 
 	"scripts": {},
 }

@@ -1,0 +1,107 @@
+package ping
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// endpoint is what both ends have: a datagram queue pair with its receives, and the queue in
+// which all completions of the end come.
+type endpoint struct {
+	device *verbs.Device
+	pd     *verbs.PD
+	cq     *verbs.CQ
+	qp     *verbs.QP
+	qkey   uint32
+	room   int // bytes of a receive
+	mr     *verbs.MR
+}
+
+// open makes an endpoint whose completion queue has room for more completions than those of
+// datagrams.
+func openEndpoint(m *cm.Manager, more int) (e endpoint, err error) {
+	e.device = m.Device()
+	if e.pd, err = e.device.CreatePD(); err != nil {
+		return e, err
+	}
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	if e.cq, err = e.device.CreateCQ(datagramReceives + datagramSends + more); err != nil {
+		return e, err
+	}
+	e.qp, err = e.pd.CreateQP(verbs.QPOptions{Type: verbs.UD, SendCQ: e.cq, SendDepth: datagramSends, RecvDepth: datagramReceives, MaxInline: verbs.None})
+	if err != nil {
+		return e, err
+	}
+	e.room = verbs.GRHLength + e.device.Query().MTU
+	if e.mr, err = e.pd.AllocMemory(datagramReceives*e.room, verbs.LocalWrite); err != nil {
+		return e, err
+	}
+	// The highest bit of a key would stand for the sender's own (IBTA 10.2.5).
+	e.qkey = uint32(e.device.Engine().Random()) &^ (1 << 31)
+	if err = e.qp.Activate(verbs.QKey(e.qkey)); err != nil {
+		return e, err
+	}
+	for i := range datagramReceives {
+		if err = e.receive(uint64(i)); err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// receive posts the receive with a number.
+func (e *endpoint) receive(number uint64) error {
+	err := e.qp.PostRecv(&verbs.RecvWR{ID: number, SGEs: []verbs.SGE{e.mr.SGE(int(number)*e.room, e.room)}})
+	if err != nil {
+		return fmt.Errorf("ping: receive datagrams: %w", err)
+	}
+	return nil
+}
+
+// datagram is where the payload of a receive lies.
+func (e *endpoint) datagram(c *verbs.Completion) (b []byte, offset int) {
+	offset = int(c.WRID)*e.room + verbs.GRHLength
+	return e.mr.Bytes()[offset : offset+int(c.Bytes)-verbs.GRHLength], offset
+}
+
+// now is the clock of the stamps.
+func (e *endpoint) now() time.Duration { return time.Duration(e.device.Engine().Now()) }
+
+func (e *endpoint) close() {
+	if e.cq != nil {
+		e.cq.Close() // the queue pairs with it
+	}
+	e.pd.Close() // the memory with it
+}
+
+// portCache remembers the source ports of paths, which are known once they have been used.
+type portCache struct {
+	find  func(path int) uint16
+	known map[int]uint16
+}
+
+func newPortCache(find func(path int) uint16) *portCache {
+	return &portCache{find: find, known: map[int]uint16{}}
+}
+
+// port is the source port of a path; 0: not known.
+func (c *portCache) port(path int) uint16 {
+	if c.find == nil {
+		return 0
+	}
+	if p := c.known[path]; p != 0 {
+		return p
+	}
+	p := c.find(path)
+	if p != 0 {
+		c.known[path] = p
+	}
+	return p
+}
