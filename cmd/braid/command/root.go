@@ -19,6 +19,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
 		Example: `  braid demo
   braid perf write bw --loopback
   braid perf serve
+  braid ping --loopback -c 8
   braid stat --watch
   braid why
   braid sim run quickstart
@@ -28,7 +29,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
 	root.SilenceErrors = true
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newDemo(), newPerf(), newStat(), newWhy(), newAdm(), newSim(), newLab(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newPerf(), newPing(), newStat(), newWhy(), newAdm(), newSim(), newLab(), newVersion(), newMan())
 	return root
 }
 

@@ -1,0 +1,366 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/child"
+	"github.com/braid-rdma/braid/internal/ping"
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/udp"
+	"github.com/braid-rdma/braid/verbs"
+)
+
+const (
+	defaultPingPort = 18516
+	// shortestInterval keeps a ping from being a flood.
+	shortestInterval = 10 * time.Millisecond
+	// longestTimeout bounds the probes that wait for a reply.
+	longestTimeout = 30 * time.Second
+	// connectTime bounds the search for a responder.
+	connectTime = 5 * time.Second
+)
+
+// errNoReply makes a ping that nobody replied to a failure.
+var errNoReply = errors.New("no reply")
+
+// pingFlags are those of `braid ping`.
+type pingFlags struct {
+	by, sizes            string
+	paths                int
+	chosen               []int // --path
+	interval, timeout    pingTime
+	port                 int
+	local                string
+	loopback             bool
+	trace, quiet, asJSON bool
+	schedule             ping.Schedule
+}
+
+// newPing is `braid ping`.
+func newPing() *cobra.Command {
+	f := &pingFlags{interval: pingTime(time.Second), timeout: pingTime(time.Second)}
+	cmd := &cobra.Command{
+		Use:   "ping HOST ...",
+		Short: "Ask hosts for replies by RDMA, on each path",
+		Long: `ping sends RDMA probes to hosts where 'braid ping serve' runs, and tells which
+paths lose them and where their time goes. Probes take turns over the paths, of
+which each has a UDP source port, and over the sizes. Three kinds take the ways
+that programs' data takes:
+
+  ud  datagrams, whose replies come back on the same path, with six times of
+      which the part of the network, of this host and of the other follow
+  rc  WRITEs on standard connections, one for each path
+  mp  WRITEs on a multi-path connection, which chooses its paths itself
+
+It goes on until -c probes have been sent to each host, or until it is
+interrupted; then it prints a summary by path. It fails if a host sent no reply.`,
+		Example: `  braid ping serve                     on host A
+  braid ping A
+  braid ping A B C -i 0.1 -c 100 --quiet
+  braid ping A --by all --paths 16 -s 64,4K,64K
+  braid ping A --path 3 --trace        one path, and its UDP source ports
+  braid ping A -c 10 --json
+  braid ping --loopback -c 8           both ends on this machine`,
+		Args:              arguments(cobra.ArbitraryArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, hosts []string) error {
+			if err := f.finish(cmd, hosts); err != nil {
+				return err
+			}
+			if f.loopback {
+				return f.runLoopback(cmd)
+			}
+			return f.run(cmd, hosts)
+		},
+	}
+	f.register(cmd)
+	cmd.AddCommand(newPingServe())
+	return cmd
+}
+
+func (f *pingFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Uint64VarP(&f.schedule.Count, "count", "c", 0, "probes to send to each host (default: until interrupted)")
+	flags.VarP(&f.interval, "interval", "i", "time between probes to a host, at least 10ms; a number is in seconds")
+	flags.VarP(&f.timeout, "timeout", "W", "time after which a probe is lost")
+	flags.StringVarP(&f.sizes, "size", "s", "64,1K,4K", "bytes of the probes, which take turns; datagrams are cut to the path MTU")
+	flags.StringVar(&f.by, "by", "ud", "kinds of probe, which take turns: ud, rc, mp, or all")
+	flags.IntVar(&f.paths, "paths", 8, "paths to take turns over")
+	flags.IntSliceVar(&f.chosen, "path", nil, "paths by number, from 0, instead of the first --paths")
+	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port of 'braid ping serve'")
+	flags.StringVar(&f.local, "local", "", "local IP address (default: the one that leads to the host)")
+	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
+	flags.BoolVar(&f.trace, "trace", false, "show by which UDP source port each path goes, and comes back")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
+	flags.BoolVar(&f.asJSON, "json", false, "print the summary as one JSON object, and nothing else")
+	complete(cmd, "by", []string{"ud", "rc", "mp", "all"})
+}
+
+// pingTime is a flag's time: as Go writes it, or a number of seconds as ping has it.
+type pingTime time.Duration
+
+// String is the time as it is written.
+func (t *pingTime) String() string { return time.Duration(*t).String() }
+
+// Type is what the help calls it.
+func (t *pingTime) Type() string { return "duration" }
+
+// Set reads the time.
+func (t *pingTime) Set(text string) error {
+	if s, err := strconv.ParseFloat(text, 64); err == nil {
+		if s < 0 || s > longestDuration {
+			return fmt.Errorf("use up to %d seconds", longestDuration)
+		}
+		*t = pingTime(seconds(s))
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	*t = pingTime(d)
+	return err
+}
+
+// finish turns the flags into a schedule and refuses what makes no sense.
+func (f *pingFlags) finish(cmd *cobra.Command, hosts []string) (err error) {
+	f.schedule.Interval, f.schedule.Timeout = time.Duration(f.interval), time.Duration(f.timeout)
+	switch changed := cmd.Flags().Changed; {
+	case len(hosts) == 0 && !f.loopback:
+		return usageError{errors.New("which host? name at least one, or use --loopback")}
+	case f.loopback && len(hosts) > 0:
+		return usageError{fmt.Errorf("--loopback starts its own responder: leave out HOST %q", hosts[0])}
+	case f.loopback && (changed("local") || changed("port")):
+		return usageError{errors.New("--loopback chooses its own addresses: leave out --local and --port")}
+	case changed("count") && f.schedule.Count == 0:
+		return usageError{errors.New("--count must be above zero")}
+	case f.schedule.Interval < shortestInterval:
+		return usageError{fmt.Errorf("--interval %v: use %v or more, since a ping is not a flood", f.schedule.Interval, shortestInterval)}
+	case f.schedule.Timeout <= 0 || f.schedule.Timeout > longestTimeout:
+		return usageError{fmt.Errorf("--timeout %v: use up to %v", f.schedule.Timeout, longestTimeout)}
+	case changed("path") && changed("paths"):
+		return usageError{errors.New("--path and --paths exclude each other")}
+	}
+	if f.local != "" {
+		if _, err := netip.ParseAddr(f.local); err != nil {
+			return usageError{fmt.Errorf("--local %q is no IP address", f.local)}
+		}
+	}
+	if err := checkPort(f.port); err != nil {
+		return err
+	}
+	if f.schedule.Sizes, err = parseSizes(f.sizes); err != nil {
+		return err
+	}
+	if f.schedule.By, err = parseKinds(f.by); err != nil {
+		return err
+	}
+	f.schedule.Paths, err = f.pathNumbers()
+	return err
+}
+
+// pathNumbers are the paths of the flags.
+func (f *pingFlags) pathNumbers() ([]int, error) {
+	if f.paths < 1 || f.paths > transport.MaxPaths {
+		return nil, usageError{fmt.Errorf("--paths %d: use 1 to %d", f.paths, transport.MaxPaths)}
+	}
+	if len(f.chosen) == 0 {
+		all := make([]int, f.paths)
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	for _, path := range f.chosen {
+		if path < 0 || path >= transport.MaxPaths {
+			return nil, usageError{fmt.Errorf("--path %d: use 0 to %d", path, transport.MaxPaths-1)}
+		}
+	}
+	if slices.Contains(f.schedule.By, ping.MP) {
+		return nil, usageError{errors.New("a multi-path connection chooses its paths itself: use --path with --by ud or rc")}
+	}
+	return f.chosen, nil
+}
+
+// parseKinds reads the kinds of probe.
+func parseKinds(text string) (kinds []ping.By, err error) {
+	if text == "all" {
+		return ping.Kinds, nil
+	}
+	for _, word := range strings.Split(text, ",") {
+		if !slices.Contains(ping.Kinds, ping.By(word)) {
+			return nil, usageError{fmt.Errorf("--by %q: use ud, rc, mp or all", text)}
+		}
+		kinds = append(kinds, ping.By(word))
+	}
+	return kinds, nil
+}
+
+// parseSizes reads sizes such as 64, 4K and 1M.
+func parseSizes(text string) (sizes []int, err error) {
+	for _, word := range strings.Split(text, ",") {
+		digits, unit := strings.ToUpper(word), 1
+		if d, ok := strings.CutSuffix(digits, "K"); ok {
+			digits, unit = d, 1<<10
+		} else if d, ok := strings.CutSuffix(digits, "M"); ok {
+			digits, unit = d, 1<<20
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 0 || n > ping.MaxWrite/unit || n*unit < ping.MinSize {
+			return nil, usageError{fmt.Errorf("--size %q: use %d to 1M, as in 64,4K,64K", word, ping.MinSize)}
+		}
+		sizes = append(sizes, n*unit)
+	}
+	return sizes, nil
+}
+
+// config is how the device is opened.
+func (f *pingFlags) config() udp.Config {
+	c := udp.Config{}
+	if most := slices.Max(f.schedule.Paths) + 1; most > defaultPathsOfDevice {
+		c.Paths = most
+	}
+	if f.local != "" {
+		c.Addr, _ = netip.ParseAddr(f.local) // finish has looked
+	}
+	return c
+}
+
+// defaultPathsOfDevice is how many paths a device has if nothing is said.
+const defaultPathsOfDevice = 128
+
+// runLoopback starts the responder as a second process and pings it.
+func (f *pingFlags) runLoopback(cmd *cobra.Command) error {
+	second, err := child.Start(cmd.Context(), "ping", "serve", "--bind", bindLoopback, "--port", "0", "--with-parent")
+	if err != nil {
+		return err
+	}
+	defer second.Close()
+	at, err := netip.ParseAddrPort(second.Address())
+	if err != nil {
+		return err
+	}
+	f.port = int(at.Port())
+	return f.run(cmd, []string{at.Addr().String()})
+}
+
+// run pings the hosts and prints what becomes of it.
+func (f *pingFlags) run(cmd *cobra.Command, hosts []string) error {
+	device, err := udp.Open(f.config())
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	manager, err := cm.New(device, cm.Config{})
+	if err != nil {
+		return err
+	}
+	defer manager.Close()
+	prober, err := ping.NewProber(manager, ping.ProberOptions{SourcePort: sourcePortsOf(device), MPPaths: f.paths})
+	if err != nil {
+		return err
+	}
+	defer prober.Close()
+	p := &pinger{flags: f, out: cmd.OutOrStdout(), prober: prober}
+	if f.asJSON || f.quiet {
+		p.out = io.Discard
+	}
+	all := make([]*pinged, len(hosts))
+	var running sync.WaitGroup
+	for i, host := range hosts {
+		all[i] = &pinged{Host: host}
+		running.Go(func() { p.ping(cmd.Context(), all[i]) })
+	}
+	running.Wait()
+	if err := printPinged(cmd.OutOrStdout(), f, prober, all); err != nil {
+		return err
+	}
+	return outcome(all)
+}
+
+// sourcePortsOf is what finds the source port of a path.
+func sourcePortsOf(d *verbs.Device) func(path int) uint16 {
+	return func(path int) uint16 {
+		stats, _ := udp.StatsOf(d)
+		if path >= len(stats.Paths) {
+			return 0
+		}
+		return stats.Paths[path].SourcePort
+	}
+}
+
+// pinged is a host, and what became of its probes.
+type pinged struct {
+	Host    string
+	addr    netip.Addr
+	err     error // it could not be pinged at all
+	took    time.Duration
+	summary ping.Summary
+	mpPaths []verbs.PathStats
+}
+
+// outcome is the error of the command.
+func outcome(all []*pinged) error {
+	var failed []error
+	for _, h := range all {
+		if _, received := h.summary.Total(); h.err != nil {
+			failed = append(failed, h.err)
+		} else if received == 0 {
+			failed = append(failed, fmt.Errorf("%w from %s", errNoReply, h.Host))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// pinger pings hosts, each in a goroutine.
+type pinger struct {
+	flags  *pingFlags
+	prober *ping.Prober
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (p *pinger) printf(format string, values ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.out, format, values...)
+}
+
+// ping pings a host until the schedule or the context ends.
+func (p *pinger) ping(ctx context.Context, h *pinged) {
+	within, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	peer, err := p.prober.Connect(within, h.Host, uint16(p.flags.port))
+	if err != nil {
+		h.err = explainPing(h.Host, err)
+		return
+	}
+	h.addr = peer.Addr()
+	p.printf("PING %s\n", pingTitle(h, p.flags))
+	start := time.Now()
+	peer.Run(ctx, &p.flags.schedule, func(r ping.Result) {
+		h.summary.Add(&r)
+		p.printf("%s\n", pingLine(h, &r, p.flags.trace))
+	})
+	h.took = time.Since(start)
+	h.mpPaths = peer.PathsOfMP()
+}
+
+// explainPing adds to an error what the user can do about it.
+func explainPing(host string, err error) error {
+	if errors.Is(err, ping.ErrNoResponder) {
+		return fmt.Errorf("%w (is `braid ping serve` running there?)", err)
+	}
+	return fmt.Errorf("ping %s: %w", host, err)
+}
