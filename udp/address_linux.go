@@ -92,6 +92,12 @@ func (e *engine) take(ip netip.Addr) (*address, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.arrivals.wanted {
+		if err := a.rx.stamp(); err != nil {
+			_ = a.rx.close()
+			return nil, err
+		}
+	}
 	e.addrs, e.receivers = append(e.addrs, a), append(e.receivers, a.rx)
 	for who := range e.wakers {
 		e.wakeSleeper(who) // a thread that sleeps does not watch the new socket

@@ -91,6 +91,9 @@ func TestDatagramTakesThePathOfItsHandle(t *testing.T) {
 			if source == path%4 {
 				want = 1
 			}
+			if want == 1 && (after.Paths[source].SourcePort == 0 || SourcePortOf(a.dev, path) != after.Paths[source].SourcePort) {
+				t.Errorf("path %d has port %d, want %d", path, SourcePortOf(a.dev, path), after.Paths[source].SourcePort)
+			}
 			if got := sent(&after, source) - sent(&before, source); got != want {
 				t.Errorf("datagram on path %d: %d packets from source port %d, want %d", path, got, source, want)
 			}

@@ -89,6 +89,7 @@ func (e *engine) Inject(qp transport.QP, packets [][]byte) error {
 	}
 	now := e.Now()
 	e.packet.Marked = false
+	e.arrivals.packet = now
 	m := rxMessage{src: netip.AddrPortFrom(p.peer.addr, e.cfg.Port)}
 	for _, b := range packets {
 		e.stats.PacketsInjected++

@@ -49,6 +49,7 @@ type engine struct {
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
 	gate       gate
+	arrivals   arrivals
 	rounds     uint64 // counts turns of the loop
 	active     int    // queue pairs that received in the last epoch
 	counting   int    // queue pairs that received in this one

@@ -10,6 +10,9 @@ func Open(Config) (*verbs.Device, error) { return nil, ErrUnsupported }
 // StatsOf has nothing to return on systems other than Linux.
 func StatsOf(*verbs.Device) (Stats, bool) { return Stats{}, false }
 
+// SourcePortOf has nothing to return on systems other than Linux.
+func SourcePortOf(*verbs.Device, int) uint16 { return 0 }
+
 // Faults does not exist on systems other than Linux.
 type Faults struct{}
 

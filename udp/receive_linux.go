@@ -47,6 +47,9 @@ func (e *engine) receiveAt(a *address, now transport.Time, forApp bool) (worked,
 			e.stats.ReceiveErrors++
 			return worked, false
 		}
+		if e.arrivals.wanted && n > 0 {
+			now = e.arrivals.begin()
+		}
 		for i := range n {
 			e.handleRun(now, a, a.rx.message(i))
 		}
@@ -71,6 +74,9 @@ func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
 		a.overflowSeen = m.overflow
 	}
 	e.packet.Marked = m.ecn == ecnMarked
+	if e.arrivals.wanted {
+		e.arrivals.arrived(m.stamp, now)
+	}
 	data := m.data
 	for index := 0; len(data) > 0; index++ {
 		n := min(m.segment, len(data))
@@ -152,8 +158,12 @@ func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
 		p.silence.Replied()
 	}
 	e.noteActive(now, p)
-	if p.qp.HandlePacket(now, packet) == transport.Place {
+	verdict := p.qp.HandlePacket(now, packet)
+	if verdict == transport.Place {
 		place(packet.Spans, payload)
+	}
+	if e.arrivals.wanted {
+		p.arrivals.handled(e.arrivals.packet, p.unacknowledged, verdict)
 	}
 	e.touch(p)
 }

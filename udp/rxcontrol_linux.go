@@ -16,6 +16,7 @@ type controlInfo struct {
 	overflow    uint32 // SO_RXQ_OVFL's counter, when hasOverflow
 	hasOverflow bool
 	ecn         byte
+	stamp       int64 // SO_TIMESTAMPNS's time, in nanoseconds since 1970, or 0
 }
 
 // parseControl reads the control messages of one received message. It skips those
@@ -50,5 +51,7 @@ func (c *controlInfo) add(level, kind int32, data []byte) {
 	case level == unix.SOL_SOCKET && kind == unix.SO_RXQ_OVFL && len(data) >= 4:
 		c.overflow = binary.NativeEndian.Uint32(data)
 		c.hasOverflow = true
+	case level == unix.SOL_SOCKET && kind == unix.SO_TIMESTAMPNS && len(data) >= 16:
+		c.stamp = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
 	}
 }

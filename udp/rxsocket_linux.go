@@ -22,7 +22,7 @@ const (
 	rxBufferStride = rxBufferSize + 128
 
 	// rxControlWords is the space for control messages, in 8-byte words so that the
-	// kernel's headers are aligned. The three messages that are enabled need 9.
+	// kernel's headers are aligned. The three messages that are always enabled need 9, the time of arrival 4.
 	rxControlWords = 16
 
 	// defaultRxBatch is small on purpose: with joined runs of 64 KiB a system call is
@@ -70,6 +70,7 @@ type rxMessage struct {
 	src      netip.AddrPort // the sender; its port is the path the packet came by
 	ecn      byte           // the two ECN bits, the same for the whole run
 	overflow uint32         // packets dropped by the kernel so far; wraps
+	stamp    int64          // when it arrived, by the kernel's clock, or 0
 }
 
 // openRx opens a receiving socket at addr; port 0 lets the kernel choose one.
@@ -208,7 +209,7 @@ func (s *rxSocket) message(i int) rxMessage {
 		s.lastName = s.names[i]
 		s.lastAddr = decodeSockaddr(&s.lastName)
 	}
-	return rxMessage{data: data, segment: segment, src: s.lastAddr, ecn: info.ecn, overflow: s.overflow}
+	return rxMessage{data: data, segment: segment, src: s.lastAddr, ecn: info.ecn, overflow: s.overflow, stamp: info.stamp}
 }
 
 // rcvbuf returns the size of the socket buffer as the kernel counts it, with its own

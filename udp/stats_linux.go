@@ -44,3 +44,19 @@ func (e *engine) statistics() Stats {
 	}
 	return s
 }
+
+// SourcePortOf is the UDP source port from which a device that this package opened sends on a virtual path
+// (and opens it, if nothing was sent there yet); 0 for a device of another engine. A multi-path connection
+// may have moved a path to another port since (Config.SourcePorts).
+func SourcePortOf(d *verbs.Device, path int) uint16 {
+	e, ok := d.Engine().(*engine)
+	if !ok || path < 0 {
+		return 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed.Load() {
+		return 0
+	}
+	return e.pool.socket(path % e.cfg.Paths).local.Port()
+}

@@ -84,6 +84,9 @@ func (e *engine) deliver(p *port) (any bool) {
 		e.flush() // the kernel must have the payload, or the batch a copy of it
 	}
 	for p.qp.PollCompletion(&e.completion) {
+		if e.arrivals.wanted {
+			e.arrivals.delivered = p.arrivals.of(&e.completion, e.Now())
+		}
 		p.sink.Deliver(&e.completion)
 		any = true
 	}

@@ -74,38 +74,64 @@ func (c *CQ) Lost() uint64 { return c.lost.Load() }
 // only after the last completion.
 func (c *CQ) Poll(out []Completion) (int, error) {
 	condition := c.condition.Load()
-	if n := c.ring.take(out); n > 0 || len(out) == 0 {
+	if n := c.ring.take(out, nil); n > 0 || len(out) == 0 {
 		return n, nil
 	}
 	if condition != cqOpen {
 		return 0, conditionError(condition)
 	}
 	c.device.engine.Progress()
-	return c.ring.take(out), nil
+	return c.ring.take(out, nil), nil
 }
 
 // Wait is Poll that blocks until there is at least one completion, ctx ends,
 // or the queue overflows or is closed. How long it spins before it blocks is
 // the engine's business.
 func (c *CQ) Wait(ctx context.Context, out []Completion) (int, error) {
-	return c.wait(ctx, out, c)
+	return c.wait(ctx, out, nil, c)
+}
+
+// StampArrivals makes the queue keep for each completion when the packet arrived at the host that led to
+// it: by the clock of the kernel, before any thread of the program was woken, where the engine knows
+// that (Stamper), and else when the completion was delivered. Call it before the first completion.
+func (c *CQ) StampArrivals() error {
+	if err := c.device.lock(); err != nil {
+		return err
+	}
+	defer c.device.unlock()
+	if s, ok := c.device.engine.(Stamper); ok {
+		if err := s.StampArrivals(); err != nil {
+			return err
+		}
+	}
+	c.ring.stamps = make([]Time, len(c.ring.entries))
+	return nil
+}
+
+// WaitStamped is Wait that also returns when each completion arrived, by the clock of Engine.Now. There
+// must be room for as many times as completions. Only a queue that StampArrivals was called for has them.
+func (c *CQ) WaitStamped(ctx context.Context, out []Completion, at []Time) (int, error) {
+	if c.ring.stamps == nil || len(at) < len(out) {
+		return 0, fmt.Errorf("%w: no times of arrival, or no room for them", ErrAttr)
+	}
+	return c.wait(ctx, out, at, c)
 }
 
 // WaitSolicited is Wait that blocks until a completion has come that the
 // sender marked as solicited, or that failed. It then returns the oldest
 // completions, which may be others.
 func (c *CQ) WaitSolicited(ctx context.Context, out []Completion) (int, error) {
-	return c.wait(ctx, out, (*solicitedCQ)(c))
+	return c.wait(ctx, out, nil, (*solicitedCQ)(c))
 }
 
-func (c *CQ) wait(ctx context.Context, out []Completion, until Readiness) (int, error) {
+func (c *CQ) wait(ctx context.Context, out []Completion, at []Time, until Readiness) (int, error) {
 	if len(out) == 0 {
 		return 0, nil
 	}
 	for {
 		condition := c.condition.Load()
 		if condition != cqOpen || until.Ready() {
-			if n := c.ring.take(out); n > 0 {
+			if n := c.ring.take(out, at); n > 0 {
 				return n, nil
 			}
 		}
@@ -192,6 +218,9 @@ func (c *CQ) push(e *Completion, owner *slots) {
 		c.lost.Add(1)
 		return
 	}
+	if c.ring.stamps != nil {
+		c.ring.stamp(c.arrival())
+	}
 	if !c.ring.push(e, owner) {
 		c.lost.Add(1)
 		c.overflow()
@@ -206,6 +235,14 @@ func (c *CQ) push(e *Completion, owner *slots) {
 	if c.notify != nil {
 		c.tell()
 	}
+}
+
+// arrival is when what led to the completion that is delivered arrived.
+func (c *CQ) arrival() transport.Time {
+	if s, ok := c.device.engine.(Stamper); ok {
+		return s.Arrival()
+	}
+	return c.device.engine.Now()
 }
 
 // overflow breaks the queue and every queue pair that uses it.

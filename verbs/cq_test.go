@@ -39,6 +39,34 @@ func TestPollInOrderByBatches(t *testing.T) {
 	p.a.wantIdle()
 }
 
+// TestStampsOfAnEngineWithoutThem: completions have the times of their delivery, in order.
+func TestStampsOfAnEngineWithoutThem(t *testing.T) {
+	p := newPair(t, verbs.QPOptions{Type: verbs.MP})
+	var out [3]verbs.Completion
+	var at [len(out)]verbs.Time
+	if _, err := p.a.cq.WaitStamped(t.Context(), out[:], at[:]); !errors.Is(err, verbs.ErrAttr) {
+		t.Errorf("times that nobody asked for: %v", err)
+	}
+	must(t, p.a.cq.StampArrivals())
+	if _, err := p.a.cq.WaitStamped(t.Context(), out[:], at[:2]); !errors.Is(err, verbs.ErrAttr) {
+		t.Errorf("no room for the times: %v", err)
+	}
+	last := p.a.dev.Engine().Now()
+	for id := uint64(0); id < 100; {
+		wr := p.write(id)
+		must(t, p.a.qp.PostSend(&wr))
+		n, err := p.a.cq.WaitStamped(t.Context(), out[:], at[:])
+		must(t, err)
+		for i := range n {
+			if now := p.a.dev.Engine().Now(); out[i].WRID != id || at[i] < last || at[i] > now {
+				t.Fatalf("completion %d at %d, between %d and %d", out[i].WRID, at[i], last, now)
+			}
+			last = at[i]
+			id++
+		}
+	}
+}
+
 func TestWaitEndsWithContext(t *testing.T) {
 	p := newPair(t, verbs.QPOptions{Type: verbs.RC})
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)

@@ -3,6 +3,8 @@ package verbs
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/braid-rdma/braid/transport"
 )
 
 // completionRing is the storage of a completion queue. Completions are pushed
@@ -14,6 +16,8 @@ type completionRing struct {
 	entries []Completion // length: a power of two, at least depth
 	// owners are the work queues that the entries belong to.
 	owners []*slots
+	// stamps are their times of arrival, by the engine's clock; nil: nobody asked for them.
+	stamps []Time
 	depth  uint64
 
 	// The two positions are on cache lines of their own: one is written by the
@@ -49,8 +53,14 @@ func (r *completionRing) push(c *Completion, owner *slots) bool {
 	return true
 }
 
-// take moves completions to out, oldest first, and returns how many.
-func (r *completionRing) take(out []Completion) int {
+// stamp notes when the completion arrived that is pushed next.
+func (r *completionRing) stamp(at transport.Time) {
+	r.stamps[r.tail.Load()&uint64(len(r.entries)-1)] = at
+}
+
+// take moves completions to out, oldest first, and returns how many. Their times go to at, if it is
+// not nil.
+func (r *completionRing) take(out []Completion, at []Time) int {
 	if r.empty() {
 		return 0
 	}
@@ -61,6 +71,9 @@ func (r *completionRing) take(out []Completion) int {
 	for i := range n {
 		from := (head + uint64(i)) & uint64(len(r.entries)-1)
 		out[i] = r.entries[from]
+		if at != nil {
+			at[i] = r.stamps[from]
+		}
 		r.owners[from].unpolled.Add(-1)
 		r.owners[from] = nil // a queue pair that is closed should not live on here
 	}

@@ -123,6 +123,16 @@ type Multihomed interface {
 	LocalAddrs() []netip.Addr
 }
 
+// Stamper is an engine that knows when a packet arrived at the host, which may be long before a thread
+// of the program had the processor to take it.
+type Stamper interface {
+	// StampArrivals asks for it, from now on. Locked.
+	StampArrivals() error
+	// Arrival is when the packet arrived that has led to the completion which is being delivered,
+	// by the clock of Now. It is called within Sink.Deliver. Locked.
+	Arrival() transport.Time
+}
+
 // Route is the way from a device to a peer.
 type Route struct {
 	Local  netip.Addr // the address by which the peer reaches the device

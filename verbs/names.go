@@ -23,6 +23,8 @@ type (
 	// destination; a receive completion carries one for its source, to which a
 	// program can reply. Zero is no address.
 	AH = transport.AH
+	// Time is a time by the clock of an engine, in nanoseconds.
+	Time = transport.Time
 	// Op is the kind of a work request or completion.
 	Op = transport.Op
 	// SendFlags modify a send work request.

@@ -35,6 +35,9 @@ func openEndpoint(m *cm.Manager, more int) (e endpoint, err error) {
 	if e.cq, err = e.device.CreateCQ(datagramReceives + datagramSends + more); err != nil {
 		return e, err
 	}
+	if err = e.cq.StampArrivals(); err != nil {
+		return e, err
+	}
 	e.qp, err = e.pd.CreateQP(verbs.QPOptions{Type: verbs.UD, SendCQ: e.cq, SendDepth: datagramSends, RecvDepth: datagramReceives, MaxInline: verbs.None})
 	if err != nil {
 		return e, err
@@ -79,29 +82,4 @@ func (e *endpoint) close() {
 		e.cq.Close() // the queue pairs with it
 	}
 	e.pd.Close() // the memory with it
-}
-
-// portCache remembers the source ports of paths, which are known once they have been used.
-type portCache struct {
-	find  func(path int) uint16
-	known map[int]uint16
-}
-
-func newPortCache(find func(path int) uint16) *portCache {
-	return &portCache{find: find, known: map[int]uint16{}}
-}
-
-// port is the source port of a path; 0: not known.
-func (c *portCache) port(path int) uint16 {
-	if c.find == nil {
-		return 0
-	}
-	if p := c.known[path]; p != 0 {
-		return p
-	}
-	p := c.find(path)
-	if p != 0 {
-		c.known[path] = p
-	}
-	return p
 }

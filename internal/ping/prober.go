@@ -30,8 +30,7 @@ var (
 
 // ProberOptions are those of a prober; the zero value is the default.
 type ProberOptions struct {
-	// SourcePort is the source port of a path of the device, as far as the engine knows it: 0
-	// otherwise. Nil: results do not have it.
+	// SourcePort is the source port of a path of the device. Nil: results do not have it.
 	SourcePort func(path int) uint16
 	// MPPaths is how many paths multi-path connections ask for; 0: all of the device.
 	MPPaths int
@@ -47,7 +46,7 @@ type ProberCounters struct {
 type Prober struct {
 	endpoint
 	manager *cm.Manager
-	mpPaths int
+	o       ProberOptions
 	headers *verbs.MR // of the datagrams that are sent, a slot for each
 	zeros   *verbs.MR // the rest of a datagram, and what is written
 	paths   int
@@ -60,7 +59,6 @@ type Prober struct {
 	slots   []uint64 // of headers, those that are free
 	writers int      // connections of all peers
 	peers   map[*Peer]struct{}
-	ports   *portCache
 
 	ctx      context.Context // ends with the prober
 	stop     context.CancelFunc
@@ -90,7 +88,7 @@ func NewProber(m *cm.Manager, o ProberOptions) (*Prober, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ping: %w", err)
 	}
-	p := &Prober{endpoint: end, manager: m, mpPaths: o.MPPaths, paths: end.device.Query().Paths, pending: map[uint64]*pending{}, peers: map[*Peer]struct{}{}, ports: newPortCache(o.SourcePort)}
+	p := &Prober{endpoint: end, manager: m, o: o, paths: end.device.Query().Paths, pending: map[uint64]*pending{}, peers: map[*Peer]struct{}{}}
 	if p.headers, err = p.pd.AllocMemory(datagramSends*headerLen, verbs.LocalWrite); err == nil {
 		p.zeros, err = p.pd.AllocMemory(MaxWrite, verbs.LocalWrite)
 	}
@@ -144,16 +142,16 @@ func (p *Prober) start(f func()) bool {
 // receiveAll takes completions until the prober is closed.
 func (p *Prober) receiveAll() {
 	var done [64]verbs.Completion
+	var arrived [len(done)]verbs.Time
 	var sources [len(done)]netip.Addr
 	for {
-		n, err := p.cq.Wait(p.ctx, done[:])
+		n, err := p.cq.WaitStamped(p.ctx, done[:], arrived[:])
 		if err != nil {
 			return // it is closed, or the device is, and probes are lost
 		}
-		at := p.now()
 		p.pd.SourcesOf(done[:n], sources[:])
 		for i := range done[:n] {
-			p.handle(&done[i], sources[i], at)
+			p.handle(&done[i], sources[i], time.Duration(arrived[i]))
 		}
 	}
 }
@@ -243,7 +241,8 @@ func (p *Prober) freeSlot(slot uint64) {
 
 // sourcePort is the source port of a path, 0: not known.
 func (p *Prober) sourcePort(path int) uint16 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ports.port(path)
+	if p.o.SourcePort == nil {
+		return 0
+	}
+	return p.o.SourcePort(path)
 }

@@ -23,8 +23,8 @@ type ResponderOptions struct {
 	Idle time.Duration
 	// Rate is how many datagrams per second of one source are replied to.
 	Rate int
-	// SourcePort is the source port of a path of the device, as far as the engine knows it: 0
-	// otherwise. Nil: it is not told to probers.
+	// SourcePort is the source port of a path of the device, which is told to probers. Nil: it is
+	// not known.
 	SourcePort func(path int) uint16
 }
 
@@ -46,7 +46,6 @@ type Responder struct {
 	listener *cm.Listener
 	target   *verbs.MR // of all WRITEs: nobody reads it
 	limit    *rateLimit
-	ports    *portCache
 
 	replies, malformed, limited, dropped, granted, busy atomic.Uint64
 
@@ -66,7 +65,7 @@ func NewResponder(m *cm.Manager, o ResponderOptions) (*Responder, error) {
 	}
 	r := &Responder{
 		endpoint: end, o: o, paths: end.device.Query().Paths,
-		limit: newRateLimit(o.Rate), ports: newPortCache(o.SourcePort), byAddress: map[netip.Addr]int{},
+		limit: newRateLimit(o.Rate), byAddress: map[netip.Addr]int{},
 	}
 	if r.target, err = r.pd.AllocMemory(MaxWrite, verbs.LocalWrite|verbs.RemoteWrite); err == nil {
 		r.listener, err = m.ListenProven(o.Port)
@@ -118,16 +117,16 @@ func (r *Responder) Serve(ctx context.Context) error {
 // replyToAll takes datagrams as they come.
 func (r *Responder) replyToAll(ctx context.Context) error {
 	var done [64]verbs.Completion
+	var arrived [len(done)]verbs.Time
 	var sources [len(done)]netip.Addr
 	for {
-		n, err := r.cq.Wait(ctx, done[:])
+		n, err := r.cq.WaitStamped(ctx, done[:], arrived[:])
 		if err != nil {
 			return err
 		}
-		arrived := r.now()
 		r.pd.SourcesOf(done[:n], sources[:])
 		for i := range done[:n] {
-			if err := r.handle(&done[i], sources[i], arrived); err != nil {
+			if err := r.handle(&done[i], sources[i], time.Duration(arrived[i])); err != nil {
 				return err
 			}
 		}
@@ -160,7 +159,11 @@ func (r *Responder) reply(c *verbs.Completion, source netip.Addr, arrived time.D
 		return false
 	}
 	path := int(h.path) % r.paths
-	h.kind, h.arrived, h.port, h.replied = kindReply, arrived, r.ports.port(path), r.now()
+	h.kind, h.arrived, h.port = kindReply, arrived, 0
+	if r.o.SourcePort != nil {
+		h.port = r.o.SourcePort(path)
+	}
+	h.replied = r.now()
 	h.put(payload)
 	err = r.qp.PostSend(&verbs.SendWR{
 		ID: c.WRID, Op: verbs.OpSend, Flags: verbs.Signaled, SGEs: []verbs.SGE{r.mr.SGE(offset, len(payload))},

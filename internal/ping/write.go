@@ -128,7 +128,7 @@ func (p *Peer) dial(ctx context.Context, key connectionKey) (*cm.Conn, grant, er
 		QP: verbs.QPOptions{SendCQ: pr.cq, SendDepth: writerDepth, RecvDepth: 1, MaxInline: verbs.None},
 	}
 	if key.by == MP {
-		o.QP.Type, o.QP.Conn.Paths = verbs.MP, pr.mpPaths
+		o.QP.Type, o.QP.Conn.Paths = verbs.MP, pr.o.MPPaths
 	} else {
 		o.QP.RC.Path = key.path + 1
 	}

@@ -290,13 +290,7 @@ func (f *pingFlags) run(cmd *cobra.Command, hosts []string) error {
 
 // sourcePortsOf is what finds the source port of a path.
 func sourcePortsOf(d *verbs.Device) func(path int) uint16 {
-	return func(path int) uint16 {
-		stats, _ := udp.StatsOf(d)
-		if path >= len(stats.Paths) {
-			return 0
-		}
-		return stats.Paths[path].SourcePort
-	}
+	return func(path int) uint16 { return udp.SourcePortOf(d, path) }
 }
 
 // pinged is a host, and what became of its probes.
