@@ -88,6 +88,29 @@ func TestUsageErrors(t *testing.T) {
 		{"lab run", "requires at least 1 arg"},
 		{"lab run cuts --kinds pigeon", "use one of"},
 		{"lab run nothing", "there are paths, spread, loss"},
+		{"ping", "which host?"},
+		{"ping host --loopback", "leave out HOST"},
+		{"ping --loopback -p 1", "leave out --local and --port"},
+		{"ping host -c 0", "--count must be above zero"},
+		{"ping host -i 0.001", "a ping is not a flood"},
+		{"ping host -i fast", "invalid duration"},
+		{"ping host -i -1", "use up to"},
+		{"ping host -W 0", "--timeout 0s"},
+		{"ping host -s 39", "--size \"39\""},
+		{"ping host -s 64,2M", "--size \"2M\""},
+		{"ping host -s 99999999999999999999K", "as in 64,4K,64K"},
+		{"ping host --by icmp", "use ud, rc, mp or all"},
+		{"ping host --paths 0", "--paths 0"},
+		{"ping host --path 256", "--path 256"},
+		{"ping host --path 1 --paths 2", "exclude each other"},
+		{"ping host --path 1 --by all", "chooses its paths itself"},
+		{"ping host --local nowhere", "is no IP address"},
+		{"ping host --port 70000", "--port 70000"},
+		{"ping serve now", "unknown command"},
+		{"ping serve --bind somewhere", "--bind \"somewhere\""},
+		{"ping serve --rate 0", "--rate 0"},
+		{"ping serve --max-connections 0", "--max-connections 0"},
+		{"ping serve --idle-timeout 0s", "--idle-timeout 0s"},
 		{"stat now", "is no process number"},
 		{"stat --interval -1s", "must not be negative"},
 		{"stat --watch --interval 0", "10ms or more"},
@@ -110,6 +133,10 @@ func TestRuntimeErrorsSayWhatToDo(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "is `braid perf serve` running there?") || strings.Contains(stderr, "Usage") {
 		t.Errorf("nobody listens: exit code %d, %q", code, stderr)
 	}
+	code, _, stderr = braid(t, "ping", "bad..name")
+	if code != exitFailed || !strings.Contains(stderr, "ping bad..name: no such host") {
+		t.Errorf("a name without an address: exit code %d, %q", code, stderr)
+	}
 	code, _, stderr = braid(t, "man", "/dev/null/pages")
 	if code != exitFailed || !strings.Contains(stderr, "directory that can be written") {
 		t.Errorf("man into no directory: exit code %d, %q", code, stderr)
@@ -126,7 +153,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
-	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"stat"}, {"version"}, {"man"}}
+	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"ping"}, {"ping", "serve"}, {"stat"}, {"version"}, {"man"}}
 	for _, lab := range []string{"", "up", "down", "status", "exec", "run", "fault", "fault cut", "fault loss", "fault rate", "fault ecn", "fault flap", "fault restore"} {
 		commands = append(commands, strings.Fields("lab "+lab))
 	}
@@ -147,6 +174,9 @@ func TestCompletionOffersValues(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 	if code, stdout, _ := braid(t, "__complete", "lab", "run", ""); code != exitOK || !strings.Contains(stdout, "cuts") {
+		t.Errorf("exit code %d, %q", code, stdout)
+	}
+	if code, stdout, _ := braid(t, "__complete", "ping", "--by", ""); code != exitOK || !strings.Contains(stdout, "rc") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {

@@ -29,7 +29,7 @@ const (
 	// longestTimeout bounds the probes that wait for a reply.
 	longestTimeout = 30 * time.Second
 	// connectTime bounds the search for a responder.
-	connectTime = 5 * time.Second
+	connectTime = 3 * time.Second
 )
 
 // errNoReply makes a ping that nobody replied to a failure.
@@ -271,7 +271,10 @@ func (f *pingFlags) run(cmd *cobra.Command, hosts []string) error {
 		return err
 	}
 	defer prober.Close()
-	p := &pinger{flags: f, out: cmd.OutOrStdout(), prober: prober}
+	p := &pinger{flags: f, out: cmd.OutOrStdout(), errors: cmd.ErrOrStderr(), prober: prober}
+	if len(hosts) == 1 {
+		p.errors = io.Discard // its error is the command's own
+	}
 	if f.asJSON || f.quiet {
 		p.out = io.Discard
 	}
@@ -305,15 +308,19 @@ type pinged struct {
 
 // outcome is the error of the command.
 func outcome(all []*pinged) error {
-	var failed []error
+	if len(all) == 1 && all[0].err != nil {
+		return all[0].err
+	}
+	var silent []string
 	for _, h := range all {
-		if _, received := h.summary.Total(); h.err != nil {
-			failed = append(failed, h.err)
-		} else if received == 0 {
-			failed = append(failed, fmt.Errorf("%w from %s", errNoReply, h.Host))
+		if _, received := h.summary.Total(); received == 0 {
+			silent = append(silent, h.Host)
 		}
 	}
-	return errors.Join(failed...)
+	if len(silent) > 0 {
+		return fmt.Errorf("%w from %s", errNoReply, strings.Join(silent, ", "))
+	}
+	return nil
 }
 
 // pinger pings hosts, each in a goroutine.
@@ -321,14 +328,14 @@ type pinger struct {
 	flags  *pingFlags
 	prober *ping.Prober
 
-	mu  sync.Mutex
-	out io.Writer
+	mu          sync.Mutex
+	out, errors io.Writer
 }
 
-func (p *pinger) printf(format string, values ...any) {
+func (p *pinger) print(w io.Writer, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.out, format, values...)
+	fmt.Fprintln(w, line)
 }
 
 // ping pings a host until the schedule or the context ends.
@@ -338,14 +345,15 @@ func (p *pinger) ping(ctx context.Context, h *pinged) {
 	peer, err := p.prober.Connect(within, h.Host, uint16(p.flags.port))
 	if err != nil {
 		h.err = explainPing(h.Host, err)
+		p.print(p.errors, h.err.Error())
 		return
 	}
 	h.addr = peer.Addr()
-	p.printf("PING %s\n", pingTitle(h, p.flags))
+	p.print(p.out, "PING "+pingTitle(h, p.flags))
 	start := time.Now()
 	peer.Run(ctx, &p.flags.schedule, func(r ping.Result) {
 		h.summary.Add(&r)
-		p.printf("%s\n", pingLine(h, &r, p.flags.trace))
+		p.print(p.out, pingLine(h, &r, p.flags.trace))
 	})
 	h.took = time.Since(start)
 	h.mpPaths = peer.PathsOfMP()
