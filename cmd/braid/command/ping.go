@@ -226,7 +226,7 @@ func parseSizes(text string) (sizes []int, err error) {
 
 // config is how the device is opened.
 func (f *pingFlags) config() udp.Config {
-	c := udp.Config{}
+	c := udp.Config{Spin: noSpin}
 	if most := slices.Max(f.schedule.Paths) + 1; most > defaultPathsOfDevice {
 		c.Paths = most
 	}
@@ -235,6 +235,10 @@ func (f *pingFlags) config() udp.Config {
 	}
 	return c
 }
+
+// noSpin lets a thread that waits sleep at once: between two probes there is more time than it
+// would spin for, which only costs.
+const noSpin = -1
 
 // defaultPathsOfDevice is how many paths a device has if nothing is said.
 const defaultPathsOfDevice = 128

@@ -58,6 +58,7 @@ nothing for --idle-timeout is ended.`,
 
 // config is how the device is opened, if the flags make sense.
 func (f *pingServeFlags) config() (c udp.Config, err error) {
+	c.Spin = noSpin
 	switch {
 	case f.rate < 1:
 		return c, usageError{fmt.Errorf("--rate %d: must be above zero", f.rate)}
