@@ -12,7 +12,9 @@ import (
 )
 
 // When a packet arrived is known to the kernel, which may have kept it in the socket for as
-// long as no thread had the processor. A device asks for it if a program does (verbs.Stamper).
+// long as no thread had the processor. A device asks for it if a program does (verbs.Stamper). A datagram
+// that was sent has the time at which the kernel was called: on a network within the host the call may not
+// return before the datagram is there.
 
 var _ verbs.Stamper = (*engine)(nil)
 
@@ -21,6 +23,7 @@ type arrivals struct {
 	wanted    bool
 	offset    int64          // from the engine's clock to the kernel's, in nanoseconds
 	packet    transport.Time // when the packet at hand arrived
+	flushed   transport.Time // when the kernel was last given packets
 	delivered transport.Time // when that of the completion arrived that is being delivered
 }
 
@@ -83,8 +86,8 @@ func (p *portArrivals) handled(at transport.Time, datagram bool, verdict transpo
 	}
 }
 
-// of is the time for a completion.
-func (p *portArrivals) of(c *transport.Completion, now transport.Time) transport.Time {
+// of is the time for a completion: of a datagram that was sent, when the kernel was given it.
+func (p *portArrivals) of(c *transport.Completion, flushed, now transport.Time) transport.Time {
 	if c.Status != transport.Success {
 		return now
 	}
@@ -93,8 +96,11 @@ func (p *portArrivals) of(c *transport.Completion, now transport.Time) transport
 			return at
 		}
 	}
-	if p.latest > 0 {
+	switch {
+	case p.latest > 0:
 		return p.latest
+	case c.Op == transport.OpSend || c.Op == transport.OpSendImm:
+		return flushed
 	}
 	return now
 }

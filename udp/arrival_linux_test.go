@@ -103,14 +103,42 @@ func TestArrivalsKeepTheirOrder(t *testing.T) {
 	for i, test := range []struct {
 		c    transport.Completion
 		want transport.Time
-	}{{recv, 10}, {failed, 99}, {send, 99}, {recv, 12}, {recv, 99}} {
-		if got := p.of(&test.c, 99); got != test.want {
+	}{{recv, 10}, {failed, 99}, {send, 55}, {recv, 12}, {recv, 99}} {
+		if got := p.of(&test.c, 55, 99); got != test.want {
 			t.Errorf("completion %d: %d, want %d", i, got, test.want)
 		}
 	}
 	p.handled(20, false, transport.Place)
 	p.handled(21, false, transport.Drop)
-	if got := p.of(&send, 99); got != 21 {
+	if got := p.of(&send, 55, 99); got != 21 {
 		t.Errorf("of a connection: %d", got)
+	}
+}
+
+// TestDatagramIsStampedBeforeItLeaves: the completion of a datagram that was sent has the time at which the kernel was
+// called, whatever the call takes.
+func TestDatagramIsStampedBeforeItLeaves(t *testing.T) {
+	o := verbs.QPOptions{Type: verbs.UD}
+	a := openEnd(t, Config{Paths: 2}, o, 1<<12)
+	noError(t, a.cq.StampArrivals())
+	noError(t, a.qp.Activate(1))
+	to, err := a.pd.CreateAH(a.dev.Query().Local)
+	noError(t, err)
+	e := engineOf(a.dev)
+	var called transport.Time
+	hookSends(e, func(path int, messages []mmsghdr) (int, unix.Errno) {
+		called = e.Now()
+		for e.Now() < called+transport.Millisecond {
+		}
+		return sendmmsg(pathFD(e, path), messages)
+	})
+	before := e.Now()
+	noError(t, a.qp.PostSend(&verbs.SendWR{Op: verbs.OpSend, Flags: verbs.Signaled, Inline: []byte("x"), AH: to, RemoteQPN: 99, RemoteQKey: 1}))
+	var done [1]verbs.Completion
+	var at [1]verbs.Time
+	_, err = a.cq.WaitStamped(context.Background(), done[:], at[:])
+	noError(t, err)
+	if at[0] < before || at[0] > called {
+		t.Errorf("posted at %d, the kernel was called at %d, the stamp is %d", before, called, at[0])
 	}
 }

@@ -85,7 +85,7 @@ func (e *engine) deliver(p *port) (any bool) {
 	}
 	for p.qp.PollCompletion(&e.completion) {
 		if e.arrivals.wanted {
-			e.arrivals.delivered = p.arrivals.of(&e.completion, e.Now())
+			e.arrivals.delivered = p.arrivals.of(&e.completion, e.arrivals.flushed, e.Now())
 		}
 		p.sink.Deliver(&e.completion)
 		any = true
@@ -101,6 +101,9 @@ func (e *engine) deliver(p *port) (any bool) {
 func (e *engine) flush() {
 	if e.batch.backlog() == 0 {
 		return
+	}
+	if e.arrivals.wanted {
+		e.arrivals.flushed = e.Now()
 	}
 	r := e.batch.flush()
 	e.stats.PacketsSent += uint64(r.sent)

@@ -92,8 +92,9 @@ func (c *CQ) Wait(ctx context.Context, out []Completion) (int, error) {
 }
 
 // StampArrivals makes the queue keep for each completion when the packet arrived at the host that led to
-// it: by the clock of the kernel, before any thread of the program was woken, where the engine knows
-// that (Stamper), and else when the completion was delivered. Call it before the first completion.
+// it, and of a datagram that was sent when it was given to the kernel: before any thread of the program was
+// woken, where the engine knows that (Stamper), and else when the completion was delivered. Call it
+// before the first completion.
 func (c *CQ) StampArrivals() error {
 	if err := c.device.lock(); err != nil {
 		return err

@@ -129,7 +129,8 @@ type Stamper interface {
 	// StampArrivals asks for it, from now on. Locked.
 	StampArrivals() error
 	// Arrival is when the packet arrived that has led to the completion which is being delivered,
-	// by the clock of Now. It is called within Sink.Deliver. Locked.
+	// by the clock of Now; or, of a datagram that was sent, when it left. It is called within
+	// Sink.Deliver. Locked.
 	Arrival() transport.Time
 }
 

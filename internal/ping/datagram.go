@@ -8,12 +8,14 @@ import (
 
 // pingDatagram sends a datagram and waits for its reply.
 func (p *Peer) pingDatagram(ctx context.Context, probe Probe) (r Result) {
+	pr := p.prober
+	r.Port = pr.sourcePort(probe.Path)
+	r.Stamps[0] = pr.now()
 	p.mu.Lock()
 	about := p.about
 	p.mu.Unlock()
 	probe.Size = min(probe.Size, about.mtu)
 	r.Probe = probe
-	pr := p.prober
 	w := &pending{source: p.addr.Addr(), qpn: verbs.QPN(about.qpn), path: uint16(probe.Path), size: probe.Size}
 	token, err := pr.await(w)
 	if err != nil {
@@ -21,14 +23,12 @@ func (p *Peer) pingDatagram(ctx context.Context, probe Probe) (r Result) {
 		return r
 	}
 	defer pr.take(token, nil) // if nobody else has
-	if r.Err = pr.post(p, &probe, &about, token, &r.Stamps); r.Err != nil {
+	if r.Err = pr.post(p, &about, w, token); r.Err != nil {
 		return r
 	}
-	r.Port = pr.sourcePort(probe.Path)
 	select {
 	case a := <-w.arrived:
-		r.Stamps[5] = pr.now()
-		r.Stamps[2], r.Stamps[3], r.Stamps[4] = a.header.arrived, a.header.replied, a.at
+		r.Stamps = Stamps{r.Stamps[0], a.sent, a.header.arrived, a.header.replied, a.at, pr.now()}
 		r.PeerPort = a.header.port
 	case <-ctx.Done():
 		r.Err = ErrLost
@@ -40,23 +40,21 @@ func (p *Peer) pingDatagram(ctx context.Context, probe Probe) (r Result) {
 }
 
 // post posts a datagram: its header from a slot, the rest from the zeros.
-func (p *Prober) post(to *Peer, probe *Probe, about *description, token uint64, stamps *Stamps) error {
-	slot, ok := p.takeSlot()
+func (p *Prober) post(to *Peer, about *description, w *pending, token uint64) error {
+	slot, ok := p.takeSlot(w)
 	if !ok {
 		return ErrBusy
 	}
 	offset := int(slot) * headerLen
-	h := header{kind: kindProbe, path: uint16(probe.Path), token: token, qkey: p.qkey}
+	h := header{kind: kindProbe, path: w.path, token: token, qkey: p.qkey}
 	h.put(p.headers.Bytes()[offset:])
-	stamps[0] = p.now()
 	err := p.qp.PostSend(&verbs.SendWR{
 		ID: slot, Op: verbs.OpSend, Flags: verbs.Signaled,
-		SGEs: []verbs.SGE{p.headers.SGE(offset, headerLen), p.zeros.SGE(0, probe.Size-headerLen)},
-		AH:   verbs.AHOnPath(to.handle, probe.Path), RemoteQPN: verbs.QPN(about.qpn), RemoteQKey: verbs.QKey(about.qkey),
+		SGEs: []verbs.SGE{p.headers.SGE(offset, headerLen), p.zeros.SGE(0, w.size-headerLen)},
+		AH:   verbs.AHOnPath(to.handle, int(w.path)), RemoteQPN: verbs.QPN(about.qpn), RemoteQKey: verbs.QKey(about.qkey),
 	})
-	stamps[1] = p.now()
 	if err != nil {
-		p.freeSlot(slot)
+		p.freeSlot(slot, 0)
 	}
 	return err
 }

@@ -5,18 +5,19 @@
 //	Prober                                                  Responder
 //	Connect ── REQ "describe" ────────────────────────────> rejects it, and the REJ says: queue pair, key, MTU
 //	Peer.Ping, UD:
-//	T1 post ── probe, path p (source port p of this end) ─> T3 completion of the receive
-//	T2 posted                                               T4 reply is posted, as long as the probe
-//	T5 completion of the receive <── reply, path p ───────
+//	T1 Ping begins
+//	T2 sent ── probe, path p (source port p of this end) ─> T3 arrived
+//	                                                        T4 reply is posted, as long as the probe
+//	T5 arrived <── reply, path p ──────────────────────────
 //	T6 Ping returns
 //	Peer.Ping, RC or MP:
-//	T1 post ── WRITE into memory that all probers share ──> no program takes part
-//	T5 completion <── acknowledgement ─────────────────────
+//	T2 post ── WRITE into memory that all probers share ──> no program takes part
+//	T5 arrived <── acknowledgement ────────────────────────
 //
 // Then, as R-Pingmesh has it, the responder had T4-T3, the network (T5-T2)-(T4-T3) and the
-// prober the rest of T6-T1. A clock is compared with itself only. The stamps are those of
-// software: the time that a datagram waits in a socket for a thread to wake counts as the
-// network's (docs/ping.md).
+// prober the rest of T6-T1. A clock is compared with itself only. Sent is when the kernel was given
+// a datagram, and arrived when it had it, before any thread was woken (verbs.CQ.StampArrivals), so that
+// a busy host does not look like a slow network (docs/ping.md).
 //
 // Both ends are handed the connection manager of a device, and one device can have both. A Prober
 // has one goroutine and one datagram queue pair for all its peers, a Responder one of each for

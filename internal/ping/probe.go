@@ -68,8 +68,8 @@ func (s *Stamps) RTT() time.Duration { return s[5] - s[0] }
 // Responder is T4-T3, the time that the peer's program took.
 func (s *Stamps) Responder() time.Duration { return min(max(0, s[3]-s[2]), s.RTT()) }
 
-// Network is (T5-T2)-(T4-T3). A prober that lost the processor while it sent may have the reply
-// before T2; then all the time was its own.
+// Network is (T5-T2)-(T4-T3). Where stamps are not those of the kernel, a prober that lost the processor while
+// it sent may have the reply before T2; then all the time was its own.
 func (s *Stamps) Network() time.Duration { return max(0, s[4]-s[1]-s.Responder()) }
 
 // Prober is the rest: (T6-T1)-(T5-T2).

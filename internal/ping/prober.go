@@ -56,8 +56,9 @@ type Prober struct {
 	mu      sync.Mutex
 	closed  bool
 	pending map[uint64]*pending
-	slots   []uint64 // of headers, those that are free
-	writers int      // connections of all peers
+	slots   []uint64                // of headers, those that are free
+	sending [datagramSends]*pending // by slot
+	writers int                     // connections of all peers
 	peers   map[*Peer]struct{}
 
 	ctx      context.Context // ends with the prober
@@ -73,10 +74,13 @@ type pending struct {
 	qpn    verbs.QPN
 	path   uint16
 	size   int
+	// sent is T2 of a datagram. Its completion comes before the reply, and in the same queue.
+	sent time.Duration
 }
 
 // arrival is a reply, or the completion of a WRITE.
 type arrival struct {
+	sent   time.Duration // T2, of a datagram
 	at     time.Duration // T5
 	header header
 	err    error
@@ -160,7 +164,7 @@ func (p *Prober) receiveAll() {
 func (p *Prober) handle(c *verbs.Completion, source netip.Addr, at time.Duration) {
 	switch c.Op {
 	case verbs.OpSend:
-		p.freeSlot(c.WRID)
+		p.freeSlot(c.WRID, at)
 	case verbs.OpWrite:
 		if w := p.take(c.WRID, nil); w != nil {
 			w.arrived <- arrival{at: at, err: c.Err()}
@@ -188,7 +192,7 @@ func (p *Prober) handleReply(c *verbs.Completion, source netip.Addr, at time.Dur
 		p.strays.Add(1)
 		return
 	}
-	w.arrived <- arrival{at: at, header: h}
+	w.arrived <- arrival{sent: w.sent, at: at, header: h}
 }
 
 // await enters a probe among those that wait, under a token that nobody can guess.
@@ -222,7 +226,7 @@ func (p *Prober) take(token uint64, fits func(*pending) bool) *pending {
 }
 
 // takeSlot takes memory for the header of a datagram.
-func (p *Prober) takeSlot() (slot uint64, ok bool) {
+func (p *Prober) takeSlot(w *pending) (slot uint64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.slots)
@@ -230,12 +234,16 @@ func (p *Prober) takeSlot() (slot uint64, ok bool) {
 		return 0, false
 	}
 	slot, p.slots = p.slots[n-1], p.slots[:n-1]
+	p.sending[slot] = w
 	return slot, true
 }
 
-func (p *Prober) freeSlot(slot uint64) {
+// freeSlot takes the memory back, of a datagram that was sent at a time.
+func (p *Prober) freeSlot(slot uint64, sent time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sending[slot].sent = sent
+	p.sending[slot] = nil
 	p.slots = append(p.slots, slot)
 }
 

@@ -41,6 +41,7 @@ func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
 	if r.Size = min(probe.Size, to.length); probe.By == RC {
 		r.Port = pr.sourcePort(probe.Path)
 	}
+	r.Stamps[0] = pr.now()
 	w := &pending{}
 	token, err := pr.await(w)
 	if err != nil {
@@ -53,10 +54,8 @@ func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
 		ID: token, Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{pr.zeros.SGE(0, r.Size)},
 		RemoteAddr: to.addr, RKey: verbs.RKey(to.rkey),
 	}
-	r.Stamps[0] = pr.now()
-	r.Err = qp.PostSend(&wr)
 	r.Stamps[1] = pr.now()
-	if r.Err != nil {
+	if r.Err = qp.PostSend(&wr); r.Err != nil {
 		return r
 	}
 	select {
