@@ -25,6 +25,8 @@ type arrivals struct {
 	packet    transport.Time // when the packet at hand arrived
 	flushed   transport.Time // when the kernel was last given packets
 	delivered transport.Time // when that of the completion arrived that is being delivered
+	// ports has the times of queue pairs, apart from them: most devices want none.
+	ports map[*port]*portArrivals
 }
 
 // oldestArrival is how long a packet may have waited; a time before it, or after now, is a clock that
@@ -39,6 +41,9 @@ func (e *engine) StampArrivals() error {
 		}
 	}
 	e.arrivals.wanted = true
+	if e.arrivals.ports == nil {
+		e.arrivals.ports = make(map[*port]*portArrivals)
+	}
 	return nil
 }
 
@@ -69,6 +74,16 @@ func (a *arrivals) arrived(stamp int64, now transport.Time) {
 		at = now
 	}
 	a.packet = at
+}
+
+// of are the times of a queue pair.
+func (a *arrivals) of(p *port) *portArrivals {
+	times := a.ports[p]
+	if times == nil {
+		times = &portArrivals{}
+		a.ports[p] = times
+	}
+	return times
 }
 
 // portArrivals are the times of packets that a queue pair has taken.

@@ -191,6 +191,7 @@ func (e *engine) Detach(qp transport.QP) {
 	delete(e.ports, n)
 	e.timers.remove(p)
 	p.sink = nil
+	delete(e.arrivals.ports, p)
 	if e.last == p {
 		e.last = nil
 	}

@@ -25,8 +25,6 @@ type port struct {
 	way     verbs.Way            // nil: packets leave by the sockets
 	watcher verbs.NetworkWatcher // nil: nobody wants to know how the network does
 	silence silence.Watch
-
-	arrivals portArrivals
 }
 
 // peer is an address that packets are sent to, with what is computed once per

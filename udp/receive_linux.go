@@ -163,7 +163,7 @@ func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
 		place(packet.Spans, payload)
 	}
 	if e.arrivals.wanted {
-		p.arrivals.handled(e.arrivals.packet, p.unacknowledged, verdict)
+		e.arrivals.of(p).handled(e.arrivals.packet, p.unacknowledged, verdict)
 	}
 	e.touch(p)
 }

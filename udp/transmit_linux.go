@@ -85,7 +85,7 @@ func (e *engine) deliver(p *port) (any bool) {
 	}
 	for p.qp.PollCompletion(&e.completion) {
 		if e.arrivals.wanted {
-			e.arrivals.delivered = p.arrivals.of(&e.completion, e.arrivals.flushed, e.Now())
+			e.arrivals.delivered = e.arrivals.of(p).of(&e.completion, e.arrivals.flushed, e.Now())
 		}
 		p.sink.Deliver(&e.completion)
 		any = true
