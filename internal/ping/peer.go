@@ -65,7 +65,7 @@ func (p *Prober) resolve(ctx context.Context, host string) (netip.Addr, error) {
 		}
 		noRoute = err
 	}
-	return netip.Addr{}, fmt.Errorf("%w: no way to %s: %w", ErrNoHost, host, noRoute)
+	return netip.Addr{}, fmt.Errorf("%w: %w", ErrNoRoute, noRoute)
 }
 
 // Addr is the peer's address.

@@ -264,7 +264,7 @@ func TestNobodyThere(t *testing.T) {
 		if _, err := b.prober.Connect(ctx, "10.99.99.99", testPort); !errors.Is(err, ErrNoResponder) {
 			t.Errorf("no host: %v", err)
 		}
-		if _, err := b.prober.Connect(ctx, "2001:db8::1", testPort); !errors.Is(err, ErrNoHost) {
+		if _, err := b.prober.Connect(ctx, "2001:db8::1", testPort); !errors.Is(err, ErrNoRoute) {
 			t.Errorf("no route: %v", err)
 		}
 	})

@@ -80,6 +80,7 @@ type Schedule struct {
 	By       []By
 	Paths    []int
 	Sizes    []int
+	Delay    time.Duration // before the first probe, so that those to many peers do not leave at once
 	Interval time.Duration // between probes
 	Timeout  time.Duration // after which a probe is lost
 	Count    uint64        // of probes; 0: until the context ends
@@ -122,15 +123,15 @@ func (p *Peer) Run(ctx context.Context, s *Schedule, report func(Result)) {
 // results have been taken.
 func (p *Peer) sendAll(ctx context.Context, s *Schedule, results chan<- Result) {
 	var waiting sync.WaitGroup
-	ticker := time.NewTicker(s.Interval)
-	defer ticker.Stop()
-	for n := uint64(0); (s.Count == 0 || n < s.Count) && ctx.Err() == nil; n++ {
-		if n > 0 {
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				continue
-			}
+	defer waiting.Wait()
+	next := time.NewTimer(s.Delay)
+	defer next.Stop()
+	for n := uint64(0); s.Count == 0 || n < s.Count; n++ {
+		select {
+		case <-next.C:
+			next.Reset(s.Interval)
+		case <-ctx.Done():
+			return
 		}
 		waiting.Go(func() {
 			within, cancel := context.WithTimeout(ctx, s.Timeout)
@@ -142,5 +143,4 @@ func (p *Peer) sendAll(ctx context.Context, s *Schedule, results chan<- Result) 
 			}
 		})
 	}
-	waiting.Wait()
 }

@@ -18,8 +18,10 @@ import (
 var (
 	// ErrLost is a probe that no reply came to in time.
 	ErrLost = errors.New("no reply")
-	// ErrNoHost is a name without an address, or an address that the device has no way to.
+	// ErrNoHost is a name without an address.
 	ErrNoHost = errors.New("no such host")
+	// ErrNoRoute is a host that the device cannot send to.
+	ErrNoRoute = errors.New("no way to the host")
 	// ErrNoResponder is an address at which there is none, or that cannot be reached.
 	ErrNoResponder = errors.New("no responder")
 	// ErrBusy is a probe beyond what this end may have under way, or the responder of connections.

@@ -121,7 +121,8 @@ func (t *pingTime) Type() string { return "duration" }
 // Set reads the time.
 func (t *pingTime) Set(text string) error {
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
-		if s < 0 || s > longestDuration {
+		if !(s >= 0 && s <= longestDuration) { // nor is it no number
+
 			return fmt.Errorf("use up to %d seconds", longestDuration)
 		}
 		*t = pingTime(seconds(s))
@@ -286,7 +287,9 @@ func (f *pingFlags) run(cmd *cobra.Command, hosts []string) error {
 	var running sync.WaitGroup
 	for i, host := range hosts {
 		all[i] = &pinged{Host: host}
-		running.Go(func() { p.ping(cmd.Context(), all[i]) })
+		schedule := f.schedule
+		schedule.Delay = schedule.Interval * time.Duration(i) / time.Duration(len(hosts)) // not all at once
+		running.Go(func() { p.ping(cmd.Context(), all[i], &schedule) })
 	}
 	running.Wait()
 	if err := printPinged(cmd.OutOrStdout(), f, prober, all); err != nil {
@@ -343,7 +346,7 @@ func (p *pinger) print(w io.Writer, line string) {
 }
 
 // ping pings a host until the schedule or the context ends.
-func (p *pinger) ping(ctx context.Context, h *pinged) {
+func (p *pinger) ping(ctx context.Context, h *pinged, schedule *ping.Schedule) {
 	within, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	peer, err := p.prober.Connect(within, h.Host, uint16(p.flags.port))
@@ -355,7 +358,7 @@ func (p *pinger) ping(ctx context.Context, h *pinged) {
 	h.addr = peer.Addr()
 	p.print(p.out, "PING "+pingTitle(h, p.flags))
 	start := time.Now()
-	peer.Run(ctx, &p.flags.schedule, func(r ping.Result) {
+	peer.Run(ctx, schedule, func(r ping.Result) {
 		h.summary.Add(&r)
 		p.print(p.out, pingLine(h, &r, p.flags.trace))
 	})
@@ -365,8 +368,11 @@ func (p *pinger) ping(ctx context.Context, h *pinged) {
 
 // explainPing adds to an error what the user can do about it.
 func explainPing(host string, err error) error {
-	if errors.Is(err, ping.ErrNoResponder) {
+	switch {
+	case errors.Is(err, ping.ErrNoResponder):
 		return fmt.Errorf("%w (is `braid ping serve` running there?)", err)
+	case errors.Is(err, udp.ErrPortInUse):
+		return fmt.Errorf("ping %s: another program of this machine has the address that leads there, perhaps `braid ping serve`: choose another with --local, or let it have another with --bind: %w", host, err)
 	}
 	return fmt.Errorf("ping %s: %w", host, err)
 }
