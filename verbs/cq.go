@@ -72,16 +72,18 @@ func (c *CQ) Lost() uint64 { return c.lost.Load() }
 // in the caller's thread and looks again, so a polling program needs no other
 // thread to run the engine. The error is ErrCQOverflow or ErrClosed, and comes
 // only after the last completion.
-func (c *CQ) Poll(out []Completion) (int, error) {
+func (c *CQ) Poll(out []Completion) (int, error) { return c.poll(out, nil) }
+
+func (c *CQ) poll(out []Completion, at []Time) (int, error) {
 	condition := c.condition.Load()
-	if n := c.ring.take(out, nil); n > 0 || len(out) == 0 {
+	if n := c.ring.take(out, at); n > 0 || len(out) == 0 {
 		return n, nil
 	}
 	if condition != cqOpen {
 		return 0, conditionError(condition)
 	}
 	c.device.engine.Progress()
-	return c.ring.take(out, nil), nil
+	return c.ring.take(out, at), nil
 }
 
 // Wait is Poll that blocks until there is at least one completion, ctx ends,
@@ -112,10 +114,25 @@ func (c *CQ) StampArrivals() error {
 // WaitStamped is Wait that also returns when each completion arrived, by the clock of Engine.Now. There
 // must be room for as many times as completions. Only a queue that StampArrivals was called for has them.
 func (c *CQ) WaitStamped(ctx context.Context, out []Completion, at []Time) (int, error) {
-	if c.ring.stamps == nil || len(at) < len(out) {
-		return 0, fmt.Errorf("%w: no times of arrival, or no room for them", ErrAttr)
+	if err := c.checkStamps(out, at); err != nil {
+		return 0, err
 	}
 	return c.wait(ctx, out, at, c)
+}
+
+// PollStamped is Poll with these times.
+func (c *CQ) PollStamped(out []Completion, at []Time) (int, error) {
+	if err := c.checkStamps(out, at); err != nil {
+		return 0, err
+	}
+	return c.poll(out, at)
+}
+
+func (c *CQ) checkStamps(out []Completion, at []Time) error {
+	if c.ring.stamps == nil || len(at) < len(out) {
+		return fmt.Errorf("%w: no times of arrival, or no room for them", ErrAttr)
+	}
+	return nil
 }
 
 // WaitSolicited is Wait that blocks until a completion has come that the

@@ -8,21 +8,22 @@ import (
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// endpoint is what both ends have: a datagram queue pair with its receives, and the queue in
+// endpoint is what both ends have: a datagram queue pair with its receives, and the queues in
 // which all completions of the end come.
 type endpoint struct {
 	device *verbs.Device
 	pd     *verbs.PD
 	cq     *verbs.CQ
+	sent   *verbs.CQ // of the datagrams that the end sends; may be the same
 	qp     *verbs.QP
 	qkey   uint32
 	room   int // bytes of a receive
 	mr     *verbs.MR
 }
 
-// open makes an endpoint whose completion queue has room for more completions than those of
-// datagrams.
-func openEndpoint(m *cm.Manager, more int) (e endpoint, err error) {
+// openEndpoint makes an endpoint whose completion queue has room for more completions than those of
+// datagrams. With apart those of what is sent have a queue of their own, so that they wake nobody.
+func openEndpoint(m *cm.Manager, more int, apart bool) (e endpoint, err error) {
 	e.device = m.Device()
 	if e.pd, err = e.device.CreatePD(); err != nil {
 		return e, err
@@ -32,13 +33,17 @@ func openEndpoint(m *cm.Manager, more int) (e endpoint, err error) {
 			e.close()
 		}
 	}()
-	if e.cq, err = e.device.CreateCQ(datagramReceives + datagramSends + more); err != nil {
+	if e.cq, err = createStampedCQ(e.device, datagramReceives+datagramSends+more); err != nil {
 		return e, err
 	}
-	if err = e.cq.StampArrivals(); err != nil {
-		return e, err
+	if e.sent = e.cq; apart {
+		if e.sent, err = createStampedCQ(e.device, datagramSends); err != nil {
+			return e, err
+		}
 	}
-	e.qp, err = e.pd.CreateQP(verbs.QPOptions{Type: verbs.UD, SendCQ: e.cq, SendDepth: datagramSends, RecvDepth: datagramReceives, MaxInline: verbs.None})
+	e.qp, err = e.pd.CreateQP(verbs.QPOptions{
+		Type: verbs.UD, SendCQ: e.sent, RecvCQ: e.cq, SendDepth: datagramSends, RecvDepth: datagramReceives, MaxInline: verbs.None,
+	})
 	if err != nil {
 		return e, err
 	}
@@ -57,6 +62,14 @@ func openEndpoint(m *cm.Manager, more int) (e endpoint, err error) {
 		}
 	}
 	return e, nil
+}
+
+func createStampedCQ(d *verbs.Device, depth int) (*verbs.CQ, error) {
+	cq, err := d.CreateCQ(depth)
+	if err != nil {
+		return nil, err
+	}
+	return cq, cq.StampArrivals()
 }
 
 // receive posts the receive with a number.
@@ -78,8 +91,10 @@ func (e *endpoint) datagram(c *verbs.Completion) (b []byte, offset int) {
 func (e *endpoint) now() time.Duration { return time.Duration(e.device.Engine().Now()) }
 
 func (e *endpoint) close() {
-	if e.cq != nil {
-		e.cq.Close() // the queue pairs with it
+	for _, cq := range []*verbs.CQ{e.cq, e.sent} {
+		if cq != nil {
+			cq.Close() // the queue pairs with it
+		}
 	}
 	e.pd.Close() // the memory with it
 }

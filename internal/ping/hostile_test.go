@@ -20,7 +20,7 @@ type stranger struct {
 
 func (b *bench) stranger() *stranger {
 	b.t.Helper()
-	end, err := openEndpoint(b.open(), 0)
+	end, err := openEndpoint(b.open(), 0, false)
 	must(b.t, err)
 	b.t.Cleanup(end.close)
 	return &stranger{b, end}

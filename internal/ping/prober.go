@@ -58,10 +58,13 @@ type Prober struct {
 	mu      sync.Mutex
 	closed  bool
 	pending map[uint64]*pending
-	slots   []uint64                // of headers, those that are free
-	sending [datagramSends]*pending // by slot
-	writers int                     // connections of all peers
+	writers int // connections of all peers
 	peers   map[*Peer]struct{}
+
+	// posting is held by who posts a datagram and takes what has been sent.
+	posting sync.Mutex
+	slots   []uint64                     // of headers, those that are free
+	sentAt  [datagramSends]time.Duration // by slot, T2
 
 	ctx      context.Context // ends with the prober
 	stop     context.CancelFunc
@@ -76,13 +79,10 @@ type pending struct {
 	qpn    verbs.QPN
 	path   uint16
 	size   int
-	// sent is T2 of a datagram. Its completion comes before the reply, and in the same queue.
-	sent time.Duration
 }
 
 // arrival is a reply, or the completion of a WRITE.
 type arrival struct {
-	sent   time.Duration // T2, of a datagram
 	at     time.Duration // T5
 	header header
 	err    error
@@ -90,7 +90,7 @@ type arrival struct {
 
 // NewProber makes a prober on the device of a connection manager.
 func NewProber(m *cm.Manager, o ProberOptions) (*Prober, error) {
-	end, err := openEndpoint(m, maxWriters*writerDepth)
+	end, err := openEndpoint(m, maxWriters*writerDepth, true)
 	if err != nil {
 		return nil, fmt.Errorf("ping: %w", err)
 	}
@@ -165,8 +165,6 @@ func (p *Prober) receiveAll() {
 // handle takes a completion.
 func (p *Prober) handle(c *verbs.Completion, source netip.Addr, at time.Duration) {
 	switch c.Op {
-	case verbs.OpSend:
-		p.freeSlot(c.WRID, at)
 	case verbs.OpWrite:
 		if w := p.take(c.WRID, nil); w != nil {
 			w.arrived <- arrival{at: at, err: c.Err()}
@@ -194,7 +192,7 @@ func (p *Prober) handleReply(c *verbs.Completion, source netip.Addr, at time.Dur
 		p.strays.Add(1)
 		return
 	}
-	w.arrived <- arrival{sent: w.sent, at: at, header: h}
+	w.arrived <- arrival{at: at, header: h}
 }
 
 // await enters a probe among those that wait, under a token that nobody can guess.
@@ -225,28 +223,6 @@ func (p *Prober) take(token uint64, fits func(*pending) bool) *pending {
 	}
 	delete(p.pending, token)
 	return w
-}
-
-// takeSlot takes memory for the header of a datagram.
-func (p *Prober) takeSlot(w *pending) (slot uint64, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.slots)
-	if n == 0 {
-		return 0, false
-	}
-	slot, p.slots = p.slots[n-1], p.slots[:n-1]
-	p.sending[slot] = w
-	return slot, true
-}
-
-// freeSlot takes the memory back, of a datagram that was sent at a time.
-func (p *Prober) freeSlot(slot uint64, sent time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sending[slot].sent = sent
-	p.sending[slot] = nil
-	p.slots = append(p.slots, slot)
 }
 
 // sourcePort is the source port of a path, 0: not known.

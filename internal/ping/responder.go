@@ -59,7 +59,7 @@ func NewResponder(m *cm.Manager, o ResponderOptions) (*Responder, error) {
 	orDefault(&o.Connections, DefaultConnections)
 	orDefault(&o.Idle, DefaultIdle)
 	orDefault(&o.Rate, DefaultRate)
-	end, err := openEndpoint(m, 0)
+	end, err := openEndpoint(m, 0, false)
 	if err != nil {
 		return nil, fmt.Errorf("ping: %w", err)
 	}
