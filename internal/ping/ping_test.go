@@ -331,6 +331,30 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// TestSilentConnection: what can not be acknowledged waits, and beyond a few probes nothing is posted.
+func TestSilentConnection(t *testing.T) {
+	inBench(t, ResponderOptions{}, func(b *bench) {
+		peer := b.connect()
+		if r := b.ping(peer, Probe{MP, 0, 64}); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		b.drop(func(_ netip.Addr, p *transport.Packet) bool { return p.DestQP != wire.ManagementQPN })
+		for n := range writerDepth + 1 {
+			ctx, cancel := context.WithTimeout(b.t.Context(), time.Millisecond)
+			r := peer.Ping(ctx, Probe{MP, 0, 64})
+			cancel()
+			if want := []error{ErrLost, ErrBusy}[n/writerDepth]; !errors.Is(r.Err, want) {
+				t.Errorf("probe %d: %v, want %v", n, r.Err, want)
+			}
+		}
+		b.drop(func(netip.Addr, *transport.Packet) bool { return false })
+		time.Sleep(10 * time.Second)
+		if r := b.ping(peer, Probe{MP, 0, 64}); r.Err != nil {
+			t.Errorf("after it was silent: %v", r.Err)
+		}
+	})
+}
+
 // TestProberCloses while probes are under way.
 func TestProberCloses(t *testing.T) {
 	inBench(t, ResponderOptions{}, func(b *bench) {

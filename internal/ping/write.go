@@ -55,7 +55,11 @@ func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
 		RemoteAddr: to.addr, RKey: verbs.RKey(to.rkey),
 	}
 	r.Stamps[1] = pr.now()
-	if r.Err = qp.PostSend(&wr); r.Err != nil {
+	if err := qp.PostSend(&wr); errors.Is(err, verbs.ErrQueueFull) {
+		r.Err = fmt.Errorf("%w: the probes before it wait for their acknowledgements", ErrBusy)
+		return r
+	} else if err != nil {
+		r.Err = err
 		return r
 	}
 	select {
