@@ -96,7 +96,9 @@ func TestNoAmplification(t *testing.T) {
 }
 
 // bucketOf is where the responder counts the datagrams of an end.
-func (b *bench) bucketOf(e *endpoint) *bucket { return b.responder.limit.bucketOf(e.device.Query().Local) }
+func (b *bench) bucketOf(e *endpoint) *bucket {
+	return b.responder.limit.bucketOf(e.device.Query().Local)
+}
 
 // TestRateOfASource: a source that asks too often has no replies for a while, and others have theirs.
 func TestRateOfASource(t *testing.T) {

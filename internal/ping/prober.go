@@ -110,9 +110,6 @@ func NewProber(m *cm.Manager, o ProberOptions) (*Prober, error) {
 	return p, nil
 }
 
-// Paths is how many paths the device has.
-func (p *Prober) Paths() int { return p.paths }
-
 // Counters tell what the prober has seen.
 func (p *Prober) Counters() ProberCounters {
 	return ProberCounters{Malformed: p.malformed.Load(), Strays: p.strays.Load()}
