@@ -39,19 +39,31 @@ type filtering struct {
 
 // SetFilter installs a filter, or with nil removes the one that there is.
 func (c *Context) SetFilter(f *Filter) error {
-	var next *filtering
 	if f != nil {
-		for _, chance := range []float64{f.Drop, f.Duplicate, f.Corrupt, f.Slow} {
-			if !(chance >= 0 && chance <= 1) {
-				return fmt.Errorf("%w: a chance of %v", ErrConfig, chance)
-			}
+		if err := f.check(); err != nil {
+			return err
 		}
-		if f.Delay < 0 {
-			return fmt.Errorf("%w: a delay of %v", ErrConfig, f.Delay)
-		}
-		next = &filtering{*f, rand.New(rand.NewPCG(f.Seed, 0))}
 	}
-	c.exclusive(func() { c.filter = next })
+	c.exclusive(func() { c.install(f) })
+	return nil
+}
+
+func (c *Context) install(f *Filter) {
+	c.filter = nil
+	if f != nil {
+		c.filter = &filtering{*f, rand.New(rand.NewPCG(f.Seed, 0))}
+	}
+}
+
+func (f *Filter) check() error {
+	for _, chance := range []float64{f.Drop, f.Duplicate, f.Corrupt, f.Slow} {
+		if !(chance >= 0 && chance <= 1) {
+			return fmt.Errorf("%w: a chance of %v", ErrConfig, chance)
+		}
+	}
+	if f.Delay < 0 {
+		return fmt.Errorf("%w: a delay of %v", ErrConfig, f.Delay)
+	}
 	return nil
 }
 

@@ -1,6 +1,11 @@
 package braid
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braid-rdma/braid/operate"
@@ -52,22 +57,84 @@ func (c *Context) longestPoll(since time.Time) (longest time.Duration, place str
 	return longest, place
 }
 
+// filterParameter is what operators have beyond the configuration.
+const filterParameter = "filter"
+
+// operatorParameters are those of the configuration, and the filter.
 func (c *Context) operatorParameters() (all []operate.Parameter) {
 	for p, value := range c.Config().Parameters() {
 		all = append(all, operate.Parameter{Name: p.Name, Value: value, Description: p.Description, Online: p.Online})
 	}
-	return all
+	filter := operate.Parameter{Name: filterParameter, Online: true, Description: "what is done to messages that arrive, as drop=0.01,corrupt=0.001,duplicate=0.01,slow=0.1,delay=5ms,seed=1; off"}
+	c.exclusive(func() { filter.Value = c.filter.text() })
+	return append(all, filter)
 }
 
 // operatorSet changes parameters, all or none; all that is wrong is told.
 func (c *Context) operatorSet(values map[string]string, dryRun bool) (err error) {
-	change := func(cfg *Config) error { return cfg.setAll(values) }
+	var filter *Filter
+	text, filtered := values[filterParameter]
+	if filtered {
+		values = maps.Clone(values)
+		delete(values, filterParameter)
+		filter, err = parseFilter(text)
+	}
+	change := func(cfg *Config) error { return errors.Join(err, cfg.setAll(values)) }
+	var wrong error
 	c.exclusive(func() {
 		if dryRun {
-			_, err = c.changed(change)
-		} else {
-			err = c.update(change)
+			_, wrong = c.changed(change)
+			return
+		}
+		if wrong = c.update(change); wrong == nil && filtered {
+			c.install(filter)
 		}
 	})
-	return err
+	return wrong
+}
+
+// noFilter and ownFilter stand for what a text cannot say.
+const noFilter, ownFilter = "off", "the program's own"
+
+// parseFilter reads a filter for all messages.
+func parseFilter(text string) (*Filter, error) {
+	if text == noFilter {
+		return nil, nil
+	}
+	f := &Filter{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		var err error
+		switch name {
+		case "drop":
+			f.Drop, err = strconv.ParseFloat(value, 64)
+		case "duplicate":
+			f.Duplicate, err = strconv.ParseFloat(value, 64)
+		case "corrupt":
+			f.Corrupt, err = strconv.ParseFloat(value, 64)
+		case "slow":
+			f.Slow, err = strconv.ParseFloat(value, 64)
+		case "delay":
+			f.Delay, err = time.ParseDuration(value)
+		case "seed":
+			f.Seed, err = strconv.ParseUint(value, 10, 64)
+		default:
+			err = errors.New("want drop, duplicate, corrupt, slow, delay or seed, or off")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: filter: %q: %w", ErrConfig, part, err)
+		}
+	}
+	return f, f.check()
+}
+
+// text is a filter as parseFilter reads it.
+func (f *filtering) text() string {
+	switch {
+	case f == nil:
+		return noFilter
+	case f.Match != nil:
+		return ownFilter
+	}
+	return fmt.Sprintf("drop=%v,duplicate=%v,corrupt=%v,slow=%v,delay=%v,seed=%d", f.Drop, f.Duplicate, f.Corrupt, f.Slow, f.Delay, f.Seed)
 }

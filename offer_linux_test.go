@@ -170,6 +170,44 @@ func TestOperatorSwapsPolicy(t *testing.T) {
 	}
 }
 
+// An operator tries a program with a bad network, and makes it good again.
+func TestOperatorSetsFilter(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{Linger: -1})
+	background(t, func(ctx context.Context) { _ = server.Serve(ctx, echo) })
+	p := operatorOf(t, client.context)
+	set := func(values map[string]string) error {
+		_, err := p.Set(t.Context(), values, "ann", false)
+		return err
+	}
+	for _, bad := range []string{"", "drop", "drop=2", "drop=x", "delay=5", "rot=1", ownFilter} {
+		if err := set(map[string]string{"filter": bad, "keepalive": "7s"}); err == nil || client.context.Config().Keepalive == 7*time.Second {
+			t.Errorf("filter %q: %v", bad, err)
+		}
+	}
+	if err := set(map[string]string{"filter": "corrupt=1, seed=7", "keepalive": "7s"}); err != nil || client.context.Config().Keepalive != 7*time.Second {
+		t.Error(err)
+	}
+	call := func() []byte {
+		m, err := client.Call(soon(t), []byte("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Release()
+		return slices.Clone(m.Bytes())
+	}
+	if got := call(); string(got) == "hello" {
+		t.Error("nothing was corrupted")
+	}
+	change, err := p.RollBack(t.Context(), 0, "ann")
+	if err != nil || change.After["filter"] != noFilter || change.Before["filter"] != "drop=0,duplicate=0,corrupt=1,slow=0,delay=0s,seed=7" {
+		t.Errorf("%+v, %v", change, err)
+	}
+	if got := call(); string(got) != "hello" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The names that stand for the defaults are those of the registry.
 func TestDefaultPolicy(t *testing.T) {
 	if p, c := transport.PathPolicies.Default().Name, transport.CongestionControls.Default().Name; p != defaultPolicy || c != defaultControl {
