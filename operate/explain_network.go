@@ -19,6 +19,8 @@ const (
 	// differ than by chance: losses and marks come in bursts.
 	aPathOfItsOwn = 2
 	unevenly      = 3
+	// most and few are the share of losses or marks that those paths must have, and of packets that they may.
+	most, few = 0.5, 0.4
 )
 
 // explainWindow: the congestion window is full, or waits for acknowledgements. Losses and marks say why it is not larger.
@@ -62,7 +64,7 @@ func marksOf(p *Path) uint64 { return p.Marked }
 // worst names the paths that stand out, if not all are alike.
 func (q *QueuePair) worst(words string, of func(*Path) uint64) string {
 	paths := q.outstanding(of)
-	if len(paths) == 0 || len(paths) > len(q.Paths)/2 {
+	if len(paths) == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", words, pathList(paths))
@@ -76,6 +78,7 @@ func (q *QueuePair) outstanding(of func(*Path) uint64) (paths []int) {
 		sent, sum = sent+float64(q.Paths[i].Sent), sum+float64(of(&q.Paths[i]))
 	}
 	used, dispersion := 0, 0.0
+	var theirs, theirSent float64
 	for i := range q.Paths {
 		p := &q.Paths[i]
 		expected, n := sum*float64(p.Sent)/max(1, sent), float64(of(p))
@@ -86,7 +89,11 @@ func (q *QueuePair) outstanding(of func(*Path) uint64) (paths []int) {
 		dispersion += (n - expected) * (n - expected) / expected
 		if n > 1 && n > aPathOfItsOwn*expected {
 			paths = append(paths, p.Index)
+			theirs, theirSent = theirs+n, theirSent+float64(p.Sent)
 		}
+	}
+	if theirs < most*sum || theirSent > few*sent {
+		return nil // it is everywhere
 	}
 	// The index of dispersion of counts that differ by chance alone is 1, give or take the root of 2/(n-1).
 	degrees := float64(max(1, used-1))
@@ -98,14 +105,14 @@ func (q *QueuePair) outstanding(of func(*Path) uint64) (paths []int) {
 
 // pathList names some paths of many.
 func pathList(paths []int) string {
-	const most = 6
+	const named = 6
 	var names []string
-	for _, p := range paths[:min(len(paths), most)] {
+	for _, p := range paths[:min(len(paths), named)] {
 		names = append(names, strconv.Itoa(p))
 	}
 	text := strings.Join(names, ", ")
-	if len(paths) > most {
-		text += fmt.Sprintf(" and %d more", len(paths)-most)
+	if len(paths) > named {
+		text += fmt.Sprintf(" and %d more", len(paths)-named)
 	}
 	return text
 }

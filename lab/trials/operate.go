@@ -56,8 +56,8 @@ var ailments = []ailment{
 	{name: "one path loses 5 %", causes: []operate.Cause{operate.CauseLoss, operate.CausePathsRetired}, begin: losing(0.05, 0)},
 	{name: "all paths lose 2 %", causes: []operate.Cause{operate.CauseLoss}, begin: losing(0.02, 0, 1, 2, 3)},
 	{name: "a path is cut", causes: []operate.Cause{operate.CausePathsRetired}, begin: losing(1, 1)},
-	{name: "a path is cut for acknowledgements", causes: []operate.Cause{operate.CausePathsRetired}, begin: func(s *session, _ *patient) error {
-		return s.network.Cut(2, lab.Backward)
+	{name: "a path is cut for data", causes: []operate.Cause{operate.CausePathsRetired}, begin: func(s *session, _ *patient) error {
+		return s.network.Cut(2, lab.Forward)
 	}},
 	{name: "a path flaps", causes: []operate.Cause{operate.CausePathsRetired, operate.CauseLoss}, begin: flapping},
 	{name: "all paths are cut", causes: []operate.Cause{operate.CauseUnreachable}, begin: losing(1, 0, 1, 2, 3)},
