@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/internal/control"
@@ -17,9 +18,12 @@ var ErrNotVerified = errors.New("verification failed: the data differs")
 // Client runs tests against a server. Its device is opened for the first test
 // and used for all.
 type Client struct {
-	Address  string         // of the server, host:port
-	Open     Opener         // required
-	Progress func(Progress) // called now and then, from the measuring thread; may be nil
+	Address string // of the server, host:port
+	Open    Opener // required
+	// Progress is called every Interval, and at the end of a test, from another goroutine
+	// than Run's; it may be nil. Without an Interval it is called a few times a second.
+	Progress func(Progress)
+	Interval time.Duration
 
 	routes  routes // nil: those of this machine
 	device  *verbs.Device
@@ -41,7 +45,8 @@ func (c *Client) Close() error {
 	return c.device.Close()
 }
 
-// Run runs a test. A result comes with ErrNotVerified as well.
+// Run runs a test. A result comes with ErrNotVerified as well, and with the error of ctx if
+// that ends when something has been measured.
 func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	spec = spec.WithDefaults()
 	if err := spec.Check(); err != nil {
@@ -62,12 +67,19 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	defer server.Close()
 	var result *Result
 	if err = server.join(ctx); err == nil {
-		result, err = server.measure(ctx, c.Progress)
+		result, err = server.measure(ctx, c.observer())
 	}
-	if err != nil && !errors.Is(err, ErrNotVerified) {
+	if err != nil && result == nil {
 		return nil, server.Fail(err)
 	}
 	return result, err
+}
+
+// observer is who is told how far a test is.
+func (c *Client) observer() observer {
+	o := observer{tell: c.Progress, interval: c.Interval}
+	orDefault(&o.interval, progressInterval)
+	return o
 }
 
 // start opens the device, at an address from which the server can be reached,
@@ -143,15 +155,33 @@ func (c *connection) join(ctx context.Context) error {
 	return c.connect(&server)
 }
 
-// measure runs the client's side of the test and compares notes with the server.
-func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Result, error) {
+// measure runs the client's side of the test. One that is interrupted has the result of what
+// was measured so far, with the error of ctx.
+func (c *connection) measure(ctx context.Context, o observer) (*Result, error) {
 	if err := c.Send(ctx, msgGo, nil); err != nil {
 		return nil, err
 	}
-	own, err := c.run(ctx, progress)
+	m := newMeter()
+	steps, release := c.graceful(ctx)
+	defer release()
+	result, err := c.complete(steps, m, o)
+	if !c.interrupted.Load() {
+		return result, err
+	}
+	if result == nil {
+		_ = c.Fail(ctx.Err()) // the server learns it as far as it can be reached
+		result = c.sofar(m)
+	}
+	return result, ctx.Err()
+}
+
+// complete runs the operations and compares notes with the server.
+func (c *connection) complete(ctx context.Context, m *meter, o observer) (*Result, error) {
+	own, err := c.run(ctx, m, o)
 	if err != nil {
 		return nil, err
 	}
+	own.Interrupted = c.interrupted.Load()
 	if err := c.Send(ctx, msgDone, own); err != nil {
 		return nil, err
 	}
@@ -160,16 +190,9 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 	if err != nil {
 		return nil, err
 	}
-	here := c.counters()
-	result := newResult(c.endpoint, &own.Summary, &peer.Summary, &here, &peer.Counters)
-	if c.spec.Verify {
-		verified := peer.Verified
-		if verified && c.spec.Bidirectional {
-			if verified, err = c.verify(&peer); err != nil {
-				return nil, err
-			}
-		}
-		result.Verified = &verified
+	result, err := c.compare(&own, &peer)
+	if err != nil {
+		return nil, err
 	}
 	// The server leaves when it has received msgBye, and its disconnect request may
 	// overtake the acknowledgement.
@@ -182,20 +205,39 @@ func (c *connection) measure(ctx context.Context, progress func(Progress)) (*Res
 	return result, nil
 }
 
+// compare puts together what both ends have counted, and have of each other's data.
+func (c *connection) compare(own, peer *done) (*Result, error) {
+	here := c.counters()
+	result := newResult(c.endpoint, &own.Summary, &peer.Summary, &here, &peer.Counters)
+	result.Interrupted = own.Interrupted
+	if !c.spec.Verify {
+		return result, nil
+	}
+	verified := peer.Verified
+	if verified && c.spec.Bidirectional {
+		var err error
+		if verified, err = c.verify(peer); err != nil {
+			return nil, err
+		}
+	}
+	result.Verified = &verified
+	return result, nil
+}
+
 // run is the active side of a test. It ends with the conversation, since a queue
 // pair on which nothing is outstanding does not fail when the peer is gone.
-func (c *connection) run(ctx context.Context, progress func(Progress)) (done, error) {
+func (c *connection) run(ctx context.Context, m *meter, o observer) (done, error) {
 	ctx, cancel := c.Watch(ctx)
 	defer cancel()
 	e := c.endpoint
+	defer o.watch(m, e.counters, e.spec.showsPaths())()
 	if e.spec.Metric == Latency {
-		m, err := e.measureLatency(ctx, progress)
-		if err != nil {
+		if err := e.measureLatency(ctx, m); err != nil {
 			return done{}, err
 		}
 		return e.report(nil, m)
 	}
-	m := newMeter(progress)
+	m.begin()
 	operations, err := e.drive(ctx, m)
 	if err != nil {
 		return done{}, err

@@ -19,10 +19,9 @@ func (e *endpoint) drive(ctx context.Context, m *meter) ([]uint64, error) {
 		streams[i] = newStream(e, i)
 	}
 	running := len(streams)
-	deadline := m.start.Add(e.spec.Duration)
 	now := m.start
 	for running > 0 {
-		if e.spec.Duration > 0 && now.After(deadline) {
+		if e.over(now.Sub(m.start)) {
 			for i := range streams {
 				streams[i].stop()
 			}
@@ -49,6 +48,11 @@ func (e *endpoint) drive(ctx context.Context, m *meter) ([]uint64, error) {
 		operations[i] = streams[i].completed
 	}
 	return operations, nil
+}
+
+// over says whether the test ends before its last operation.
+func (e *endpoint) over(elapsed time.Duration) bool {
+	return e.spec.Duration > 0 && elapsed >= e.spec.Duration || e.interrupted.Load()
 }
 
 // collect waits for completions and takes them in.

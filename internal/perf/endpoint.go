@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -43,6 +44,9 @@ type endpoint struct {
 	// yields says that others can run only where this end lets them: the process
 	// has one processor. With more of them it would only move between threads.
 	yields bool
+
+	// interrupted ends the test early: nothing more is posted.
+	interrupted atomic.Bool
 
 	completions [pollBatch]verbs.Completion
 }

@@ -37,7 +37,7 @@ func TestHistogramBounds(t *testing.T) {
 }
 
 func TestMeterPeak(t *testing.T) {
-	m := newMeter(nil)
+	m := newMeter()
 	at := func(ms int) time.Time { return m.start.Add(time.Duration(ms) * time.Millisecond) }
 	for ms := 1; ms <= 100; ms++ {
 		operations := uint64(1)
@@ -56,7 +56,7 @@ func TestMeterPeak(t *testing.T) {
 }
 
 func TestMeterOfAShortTest(t *testing.T) {
-	m := newMeter(nil)
+	m := newMeter()
 	m.add(m.start.Add(time.Millisecond), 1, 1000)
 	if s := m.summary(); s.Peak != s.Average {
 		t.Errorf("peak %v, average %v", s.Peak, s.Average)

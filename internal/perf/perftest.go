@@ -182,8 +182,11 @@ func (c *Client) RunPerftest(ctx context.Context, spec Spec) (*Result, error) {
 	if err := p.connect(); err != nil {
 		return nil, err
 	}
-	m, err := p.measure(ctx, c.Progress)
-	if err != nil {
+	m := newMeter()
+	if err := p.measure(ctx, m, c.observer()); err != nil {
+		if ctx.Err() != nil {
+			return p.sofar(m), ctx.Err() // perftest has no way to learn of it but the end of the conversation
+		}
 		return nil, err
 	}
 	if err := p.part(m); err != nil {
@@ -193,14 +196,14 @@ func (c *Client) RunPerftest(ctx context.Context, spec Spec) (*Result, error) {
 }
 
 // measure runs the active side of a test.
-func (p *perftestEnd) measure(ctx context.Context, progress func(Progress)) (*meter, error) {
+func (p *perftestEnd) measure(ctx context.Context, m *meter, o observer) error {
+	defer o.watch(m, p.counters, false)()
 	switch {
 	case p.spec.Metric == Latency && p.spec.Op == Write:
-		return p.bounce(ctx, true, progress)
+		return p.bounce(ctx, true, m)
 	case p.spec.Metric == Latency:
-		return p.measureLatency(ctx, progress)
+		return p.measureLatency(ctx, m)
 	}
-	m := newMeter(progress)
 	_, err := p.drive(ctx, m)
-	return m, err
+	return err
 }

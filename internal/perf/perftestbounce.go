@@ -10,17 +10,16 @@ import (
 // bounce plays ib_write_lat: both ends write to each other's memory in turn, and
 // each sees by the last byte, which counts the rounds, that a message is whole. The
 // server begins. On a standard connection the last byte does arrive last.
-func (p *perftestEnd) bounce(ctx context.Context, client bool, progress func(Progress)) (*meter, error) {
+func (p *perftestEnd) bounce(ctx context.Context, client bool, m *meter) error {
 	wr := p.request(0)
 	wr.Op, wr.Flags, wr.RemoteAddr = verbs.OpWrite, verbs.Signaled, p.peers[0].Addr
-	m := newMeter(progress)
 	var posted time.Time
 	seen := 0 // messages of the peer
 	for round := 1; round <= p.spec.Iterations; round++ {
 		if client || round > 1 {
 			seen++
 			if err := p.awaitCount(ctx, byte(seen)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		now := time.Now()
@@ -31,22 +30,22 @@ func (p *perftestEnd) bounce(ctx context.Context, client bool, progress func(Pro
 		posted = now
 		p.local.Bytes()[p.spec.Size-1] = byte(round)
 		if err := p.qps[0].PostSend(&wr); err != nil {
-			return nil, err
+			return err
 		}
 		// The buffer changes in the next round, so this one has to be over.
 		if _, err := p.poll(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if seen < p.spec.Iterations {
 		// The server's last message gets a reply, too.
 		if err := p.awaitCount(ctx, byte(seen+1)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	// The last message has no successor to measure its time by.
 	m.add(time.Now(), 1, p.spec.Size)
-	return m, nil
+	return nil
 }
 
 // awaitCount waits until the last byte of the peer's message has a value.

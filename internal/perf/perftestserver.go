@@ -147,8 +147,8 @@ func (s *PerftestServer) playAlong(ctx context.Context, conn net.Conn, idle time
 	defer stopWatching()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if p.spec.Op == Write {
-		m, err := p.bounce(ctx, false, nil)
-		if err != nil {
+		m := newMeter()
+		if err := p.bounce(ctx, false, m); err != nil {
 			return nil, err
 		}
 		return p.result(m), nil

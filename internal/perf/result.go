@@ -46,6 +46,9 @@ type Result struct {
 	TxDepth       int    `json:"tx_depth"`
 	MTU           int    `json:"mtu"`
 	Bidirectional bool   `json:"bidirectional"`
+	// Interrupted says that the test was ended before its time: the rest is what was
+	// measured until then.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Verified is null when the test was not asked to verify.
 	Verified *bool `json:"verified"`
 }
@@ -59,6 +62,8 @@ type PathResult struct {
 	Marked    uint64  `json:"ecn_marked"`
 	RTTMicros float64 `json:"rtt_us"`
 	Retired   bool    `json:"retired"` // out of use when the test ended
+
+	acknowledged uint64 // packets
 }
 
 // Report is what `braid perf --json` prints: the result, and with several
@@ -80,9 +85,12 @@ func NewReport(results []Result) Report {
 
 // counters are what one end's queue pairs counted.
 type counters struct {
-	Retransmits uint64       `json:"retransmits"`
-	Spurious    uint64       `json:"spurious"`
-	Paths       []PathResult `json:"paths"`
+	Retransmits uint64 `json:"retransmits"`
+	Spurious    uint64 `json:"spurious"`
+	// marked are the congestion notifications that a queue pair has got of packets
+	// which it sent: marks that came back (mp), or CNPs (rc).
+	marked uint64
+	Paths  []PathResult `json:"paths"`
 }
 
 // counters adds up the queue pairs of an endpoint.
@@ -92,6 +100,7 @@ func (e *endpoint) counters() counters {
 		stats := qp.Stats()
 		sum.Retransmits += stats.Retransmitted
 		sum.Spurious += stats.Spurious
+		sum.marked += stats.CNPHandled
 		paths := qp.PathStats()
 		if len(paths) == 0 {
 			// A queue pair without multi-path has one path, and all packets took it.
@@ -114,7 +123,9 @@ func (c *counters) addPath(i int, p *verbs.PathStats) {
 	path.Packets += p.Sent
 	path.Bytes += p.Bytes
 	path.Lost += p.Lost
+	path.acknowledged += p.Acknowledged
 	path.Marked += p.Marked
+	c.marked += p.Marked
 	// Of several queue pairs the slowest tells most about a path.
 	path.RTTMicros = max(path.RTTMicros, float64(p.SmoothedRTT)/float64(transport.Microsecond))
 	path.Retired = path.Retired || p.Retired

@@ -33,14 +33,14 @@ func newRoundTrip(e *endpoint) *roundTrip {
 // measureLatency runs rounds until the iterations or the time are over: with
 // an echo a message each way, of which half the time counts; otherwise one
 // operation from its posting to its completion.
-func (e *endpoint) measureLatency(ctx context.Context, progress func(Progress)) (*meter, error) {
+func (e *endpoint) measureLatency(ctx context.Context, m *meter) error {
 	r := newRoundTrip(e)
 	for range e.warmUp {
 		if err := r.round(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	m := newMeter(progress)
+	m.begin()
 	parts := time.Duration(1)
 	if e.spec.echoes() {
 		parts = 2
@@ -48,21 +48,21 @@ func (e *endpoint) measureLatency(ctx context.Context, progress func(Progress)) 
 	before := m.start
 	for i := 0; e.spec.Duration > 0 || i < e.spec.Iterations; i++ {
 		if err := r.round(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		now := time.Now()
 		m.latency.record(now.Sub(before) / parts)
 		m.add(now, 1, e.layout.size)
-		if e.spec.Duration > 0 && now.Sub(m.start) >= e.spec.Duration {
+		if e.over(now.Sub(m.start)) {
 			break
 		}
 		// Receives are replaced between two measurements, as there are plenty.
 		if err := e.replaceReceives(); err != nil {
-			return nil, err
+			return err
 		}
 		before = time.Now()
 	}
-	return m, nil
+	return nil
 }
 
 // round posts one operation and waits for its reply.

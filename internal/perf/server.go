@@ -150,8 +150,9 @@ func (c *connection) begin(ctx context.Context, client *offer) error {
 func (c *connection) takePart(ctx context.Context, idle time.Duration) (own, client done, err error) {
 	ctx, stop := watchIdle(ctx, idle, c.packetsReceived)
 	defer stop()
+	word := c.awaitDone(ctx)
 	if c.spec.Bidirectional {
-		if own, err = c.run(ctx, nil); err != nil {
+		if own, err = c.run(ctx, newMeter(), observer{}); err != nil {
 			return own, client, causeOf(ctx, err)
 		}
 	}
@@ -159,8 +160,37 @@ func (c *connection) takePart(ctx context.Context, idle time.Duration) (own, cli
 	if c.spec.echoes() {
 		passive = c.echo
 	}
-	err = whilePassive(ctx, func(ctx context.Context) error { return c.Receive(ctx, msgDone, &client) }, passive)
+	err = whilePassive(ctx, func(ctx context.Context) error { return word.wait(ctx, &client) }, passive)
 	return own, client, causeOf(ctx, err)
+}
+
+// clientsWord is the client's msgDone, which may come while this end still sends.
+type clientsWord struct {
+	came chan struct{} // closed when there is the message, or the error
+	done done
+	err  error
+}
+
+// awaitDone receives the client's msgDone. One that was interrupted interrupts this end, too.
+func (c *connection) awaitDone(ctx context.Context) *clientsWord {
+	word := &clientsWord{came: make(chan struct{})}
+	go func() {
+		defer close(word.came)
+		if word.err = c.Receive(ctx, msgDone, &word.done); word.done.Interrupted {
+			c.interrupted.Store(true)
+		}
+	}()
+	return word
+}
+
+func (w *clientsWord) wait(ctx context.Context, message *done) error {
+	select {
+	case <-w.came:
+		*message = w.done
+		return w.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // packetsReceived counts over all queue pairs.

@@ -55,6 +55,8 @@ type done struct {
 	Checksum   uint64   `json:"checksum"`   // of what they wrote, sent or read
 	Summary    summary  `json:"summary"`
 	Counters   counters `json:"counters"`
+	// Interrupted says that the client was told to end early, and the server is to as well.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Verified is the server's verdict on the client's operations.
 	Verified bool `json:"verified"`
 }

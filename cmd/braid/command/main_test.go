@@ -59,6 +59,8 @@ func TestUsageErrors(t *testing.T) {
 		{"perf write bw --loopback -n 1 -D 1", "exclude each other"},
 		{"perf write bw --loopback -D -1", "--duration -1"},
 		{"perf write bw --loopback -D 1e300", "--duration"},
+		{"perf write bw --loopback -i soon", "500ms"},
+		{"perf write bw --loopback -i 1ms", "at least 10ms"},
 		{"perf write bw --loopback -m 1502", "MTU 1502"},
 		{"perf write bw --loopback --qp ud", "use mp or rc"},
 		{"perf write bw --loopback --qp rc --paths 4", "--paths belongs to --qp mp"},

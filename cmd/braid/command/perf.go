@@ -105,10 +105,11 @@ itself. With neither it is the server of this test, for one client.`,
 
 // runClient runs the tests against a server and prints the results.
 func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
-	progress := newPerfProgress(cmd, f.json)
-	client := &perf.Client{Address: address, Open: f.device.open, Progress: progress.show}
+	display := newPerfDisplay(cmd, f.interval.Duration, f.json)
+	client := &perf.Client{Address: address, Open: f.device.open, Progress: display.show, Interval: f.interval.Duration}
 	defer client.Close()
 	table := newPerfTable(cmd.OutOrStdout(), f.json)
+	table.events = f.interval.Duration > 0
 	var failed error
 	for _, size := range f.sizes() {
 		spec := f.spec
@@ -118,7 +119,7 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 			measure = client.RunPerftest
 		}
 		result, err := measure(cmd.Context(), spec)
-		progress.clear()
+		display.clear()
 		if result == nil {
 			return err
 		}

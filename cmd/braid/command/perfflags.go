@@ -27,6 +27,7 @@ type perfFlags struct {
 	port     int
 	json     bool
 	loopback bool
+	interval intervalFlag
 	compat   string
 	trace    tracer
 }
@@ -65,6 +66,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	if s.Metric == perf.Bandwidth {
 		flags.IntVarP(&s.QPs, "qp-num", "q", 1, "queue pairs")
 		flags.BoolVarP(&s.Bidirectional, "bidirectional", "b", false, "both sides send; the sum is reported")
+		flags.VarP(&f.interval, "report-interval", "i", "print a line each time this is over, with the goodput of each path")
 		flags.BoolVar(&s.Verify, "verify", false, "compare the data of both sides at the end")
 	}
 	flags.StringVar(&s.QP, "qp", "mp", "type of queue pair: mp (multi-path) or rc (standard)")
@@ -76,7 +78,7 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
 	f.trace.register(cmd, "what this end's queue pairs do")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object; with --report-interval an object on a line for each event")
 	registerCompat(cmd, &f.compat)
 	complete(cmd, "qp", []string{"mp", "rc"})
 }

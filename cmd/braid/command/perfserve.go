@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -90,7 +91,8 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	if f.withParent {
 		var stop func()
-		ctx, stop = child.WithParent(ctx, cmd.InOrStdin())
+		// A Ctrl-C reaches both processes. The parent still has to learn what this one counted.
+		ctx, stop = child.WithParent(context.WithoutCancel(ctx), cmd.InOrStdin())
 		defer stop()
 	}
 	if f.compat != "" {

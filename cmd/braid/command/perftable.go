@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,7 @@ const (
 type perfTable struct {
 	w       io.Writer
 	json    bool
+	events  bool // the JSON object is the last of several, each on a line
 	results []perf.Result
 }
 
@@ -84,7 +86,7 @@ func (t *perfTable) finish() error {
 		return nil
 	}
 	if t.json {
-		return printJSON(t.w, perf.NewReport(t.results))
+		return t.printReport()
 	}
 	var retransmits, spurious uint64
 	told := true
@@ -102,11 +104,29 @@ func (t *perfTable) finish() error {
 	case retransmits > 0:
 		notes += fmt.Sprintf(" retransmitted packets: %d\n", retransmits)
 	}
-	if v := t.results[len(t.results)-1].Verified; v != nil && *v {
+	last := &t.results[len(t.results)-1]
+	if v := last.Verified; v != nil && *v {
 		notes += " verified: the data of both sides is the same\n"
+	}
+	if last.Interrupted {
+		notes += " interrupted: what was measured until then\n"
 	}
 	_, err := io.WriteString(t.w, notes)
 	return err
+}
+
+// resultEvent is the report as the last event of a test.
+type resultEvent struct {
+	Event string `json:"event"` // result
+	perf.Report
+}
+
+func (t *perfTable) printReport() error {
+	report := perf.NewReport(t.results)
+	if t.events {
+		return json.NewEncoder(t.w).Encode(resultEvent{"result", report})
+	}
+	return printJSON(t.w, report)
 }
 
 // perfProgress shows, on a terminal only, that a long test goes on.

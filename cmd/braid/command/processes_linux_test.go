@@ -172,6 +172,22 @@ func TestServerGoesOnWhenAClientIsInterrupted(t *testing.T) {
 	}
 }
 
+// TestInterruptedPerfPrintsItsResult: Ctrl-C, which reaches both processes, ends a test, not what it
+// has measured.
+func TestInterruptedPerfPrintsItsResult(t *testing.T) {
+	c := startCommandAs(t, &syscall.SysProcAttr{Setpgid: true}, "perf", "write", "bw", "--loopback", "--paths", "2", "-D", "600", "-i", "10ms", "--verify")
+	c.awaitLine(t, "   1: ")
+	if err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitLine(t, "BW average[MiB/sec]")
+	c.awaitLine(t, "verified") // so the server was asked
+	c.awaitLine(t, "interrupted: what was measured until then")
+	if code := c.awaitExit(t); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+}
+
 func TestSecondServerAtAnAddress(t *testing.T) {
 	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "0")
 	host, _ := server.awaitAddress(t)
@@ -230,7 +246,14 @@ type command struct {
 
 func startCommand(t *testing.T, args ...string) *command {
 	t.Helper()
+	return startCommandAs(t, nil, args...)
+}
+
+// startCommandAs starts a command with attributes of its process.
+func startCommandAs(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *command {
+	t.Helper()
 	c := &command{cmd: exec.Command(os.Args[0], args...)}
+	c.cmd.SysProcAttr = attributes
 	c.cmd.Env = append(os.Environ(), asCommand+"=1")
 	c.cmd.Stderr = io.MultiWriter(t.Output(), &c.stderr)
 	stdout, err := c.cmd.StdoutPipe()
