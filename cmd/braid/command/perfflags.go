@@ -54,13 +54,13 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags, s := cmd.Flags(), &f.spec
 	flags.SortFlags = false
 	if s.Op != perf.Atomic {
-		flags.IntVarP(&s.Size, "size", "s", 0, "bytes of a message (default 65536 for bw, 2 for lat)")
+		flags.VarP(&sizeFlag[int]{bytes: &s.Size}, "size", "s", "bytes of a message, such as 64K or 1MiB (default 65536 for bw, 2 for lat)")
 		flags.BoolVarP(&f.all, "all", "a", false, "all sizes from 2 to 2^23")
 	}
 	flags.IntVarP(&s.Iterations, "iters", "n", 0, "operations of each queue pair (default 5000 for write bw, else 1000)")
 	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
 	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
-	flags.IntVarP(&s.MTU, "mtu", "m", 0, "path MTU; mp: a multiple of 4 up to 16320, rc: 256 to 4096 (default: the largest that fits; mp: up to 8192)")
+	flags.VarP(&sizeFlag[int]{bytes: &s.MTU}, "mtu", "m", "path MTU; mp: a multiple of 4 up to 16320, rc: 256 to 4096 (default: the largest that fits; mp: up to 8192)")
 	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 0, "how long an acknowledgement is waited for: 4 usec * 2^timeout (default 14, mp: 17)")
 	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
 	if s.Metric == perf.Bandwidth {

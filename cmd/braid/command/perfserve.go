@@ -25,7 +25,7 @@ type serveFlags struct {
 	device     opener
 	compat     string
 	sessions   int
-	memoryMiB  int
+	memory     int64
 	idle       time.Duration
 }
 
@@ -65,9 +65,10 @@ with the client's options, and likewise for write.`,
 	flags.StringVar(&f.device.local, "local", "", "with --compat: local IP address for the data (default: the one that the client used)")
 	flags.IntVar(&f.device.paths, "paths", 0, "paths offered to clients (default 128)")
 	flags.IntVar(&f.sessions, "max-clients", perf.DefaultSessions, "clients served at the same time")
-	flags.IntVar(&f.memoryMiB, "max-memory", perf.DefaultMemory>>20, "MiB of memory for the tests of all clients")
+	f.memory = perf.DefaultMemory
+	flags.Var(&sizeFlag[int64]{bytes: &f.memory, bare: 1 << 20}, "max-memory", "memory for the tests of all clients, such as 512M; MiB without a unit")
 	flags.DurationVar(&f.idle, "idle-timeout", perf.DefaultIdle, "how long a client may do nothing")
-	flags.IntVarP(&f.device.mtu, "mtu", "m", 0, "largest path MTU offered to clients (default: what fits the interface, up to 8192)")
+	flags.VarP(&sizeFlag[int]{bytes: &f.device.mtu}, "mtu", "m", "largest path MTU offered to clients (default: what fits the interface, up to 8192)")
 	registerCompat(cmd, &f.compat)
 	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
@@ -121,7 +122,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 
 // limits are those of the flags.
 func (f *serveFlags) limits() perf.Limits {
-	return perf.Limits{Sessions: f.sessions, Memory: int64(f.memoryMiB) << 20, Idle: f.idle}
+	return perf.Limits{Sessions: f.sessions, Memory: f.memory, Idle: f.idle}
 }
 
 // checkLimits refuses what would serve nobody.
@@ -129,8 +130,8 @@ func (f *serveFlags) checkLimits() error {
 	switch {
 	case f.sessions < 1:
 		return usageError{fmt.Errorf("--max-clients %d: must be above zero", f.sessions)}
-	case f.memoryMiB < 1:
-		return usageError{fmt.Errorf("--max-memory %d: must be above zero", f.memoryMiB)}
+	case f.memory < 1:
+		return usageError{fmt.Errorf("--max-memory %d: must be above zero", f.memory)}
 	case f.idle <= 0:
 		return usageError{fmt.Errorf("--idle-timeout %v: must be above zero", f.idle)}
 	}
