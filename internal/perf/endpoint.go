@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -147,9 +148,16 @@ func (e *endpoint) peerOf(queuePair int) region {
 	return e.peer
 }
 
-// poll spins until there are completions, and returns them; a failed one is
-// the error. The slice is valid until the next call.
+// poll spins until there are completions, or sleeps if the test asks for it, and returns
+// them; a failed one is the error. The slice is valid until the next call.
 func (e *endpoint) poll(ctx context.Context) ([]verbs.Completion, error) {
+	if e.spec.Events {
+		n, err := e.cq.Wait(ctx, e.completions[:])
+		if err != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
+		return e.completions[:n], firstError(e.completions[:n])
+	}
 	for {
 		for range spinsPerCheck {
 			n, err := e.cq.Poll(e.completions[:])

@@ -26,6 +26,37 @@ type LatencyMicros struct {
 	P999  float64 `json:"p999"`
 }
 
+// Bin is how many latencies were up to a value and above that of the bin before.
+type Bin struct {
+	UpToMicros float64 `json:"up_to_us"`
+	Count      int64   `json:"count"`
+}
+
+// binEdges are ten steps to a decade, in preferred numbers (ISO 3, R10), from 100 ns on.
+var binEdges = [...]int64{100, 125, 160, 200, 250, 315, 400, 500, 630, 800}
+
+// bins are those that have any latencies in them.
+func (h *histogram) bins() (bins []Bin) {
+	decade, step := int64(1), 0
+	for _, bar := range h.counts.Distribution() {
+		if bar.Count == 0 {
+			continue
+		}
+		for decade*binEdges[step] < bar.From {
+			if step++; step == len(binEdges) {
+				decade, step = decade*10, 0
+			}
+		}
+		edge := float64(decade*binEdges[step]) / 1e3
+		if last := len(bins) - 1; last >= 0 && bins[last].UpToMicros == edge {
+			bins[last].Count += bar.Count
+			continue
+		}
+		bins = append(bins, Bin{UpToMicros: edge, Count: bar.Count})
+	}
+	return bins
+}
+
 // histogram collects latencies without allocating.
 type histogram struct {
 	counts *hdrhistogram.Histogram

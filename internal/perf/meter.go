@@ -57,7 +57,7 @@ func (m *meter) summary() summary {
 		Operations: operations, Bytes: bytes, Seconds: seconds,
 		// A test shorter than a window has no other peak than its average.
 		Peak: max(m.peak, average), Average: average,
-		Latency: m.latency.summary(),
+		Latency: m.latency.summary(), bins: m.latency.bins(),
 	}
 }
 
@@ -69,4 +69,6 @@ type summary struct {
 	Peak       float64       `json:"peak"`    // bytes per second
 	Average    float64       `json:"average"` // bytes per second
 	Latency    LatencyMicros `json:"latency"`
+
+	bins []Bin // of the latencies, for this end only
 }

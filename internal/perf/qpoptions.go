@@ -25,6 +25,9 @@ func (s *Spec) queuePairOptions() (verbs.QPOptions, error) {
 		MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: verbs.None, Trace: s.Trace,
 		Conn: verbs.ConnOptions{MTU: s.MTU, AckTimeout: verbs.AckTimeoutOf(s.QPTimeout)},
 	}
+	if s.inlined() {
+		options.MaxInline = s.Inline
+	}
 	switch s.QP {
 	case "rc":
 		if err := options.RC.ChooseRate(s.CC, float64(s.LineRate)); err != nil {
@@ -48,8 +51,11 @@ func (s *Spec) queuePairOptions() (verbs.QPOptions, error) {
 // be outstanding, so that a receiver which is late for a moment does not make
 // the sender wait.
 func (s *Spec) recvDepth() int {
-	if !s.receives() {
+	switch {
+	case !s.receives():
 		return 1
+	case s.RxDepth > 0:
+		return s.RxDepth
 	}
 	return min(max(512, 4*s.TxDepth), transport.MaxQueueDepth)
 }

@@ -25,6 +25,8 @@ type Result struct {
 	// whole operation for READ and atomics; in a bandwidth test it is the time
 	// from the posting of an operation to its completion, under full load.
 	LatencyMicros LatencyMicros `json:"lat_us"`
+	// Histogram has the latencies themselves, where it was asked for.
+	Histogram []Bin `json:"histogram,omitempty"`
 	// Retransmits counts the packets that either end sent again.
 	Retransmits uint64 `json:"retransmits"`
 	// Spurious counts those of them that were not needed: the packet had arrived,
@@ -46,6 +48,8 @@ type Result struct {
 	TxDepth       int    `json:"tx_depth"`
 	MTU           int    `json:"mtu"`
 	Bidirectional bool   `json:"bidirectional"`
+	// CPUPercent is how busy the processors of the client's machine were; nil if nobody asked.
+	CPUPercent *float64 `json:"cpu_util_percent,omitempty"`
 	// Interrupted says that the test was ended before its time: the rest is what was
 	// measured until then.
 	Interrupted bool `json:"interrupted,omitempty"`
@@ -146,6 +150,9 @@ func newResult(e *endpoint, own, peer *summary, here, there *counters) *Result {
 		QP:              spec.QP, Policy: spec.Policy, CC: spec.CC, Paper: spec.Paper,
 		QPs: spec.QPs, TxDepth: spec.TxDepth, MTU: e.qps[0].Query().Attr.MTU,
 		Bidirectional: spec.Bidirectional, PathsAsked: spec.Paths, MTUAsked: spec.MTU,
+	}
+	if spec.Histogram {
+		r.Histogram = own.bins
 	}
 	if spec.QP == "mp" {
 		spurious := here.Spurious + there.Spurious

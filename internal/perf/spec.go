@@ -81,6 +81,19 @@ type Spec struct {
 	// bit/s: default 10 Gb/s.
 	LineRate int64 `json:"line_rate"`
 
+	// RxDepth is the receives that an end keeps posted: default several times TxDepth.
+	RxDepth int `json:"rx_depth,omitempty"`
+	// Group is how many operations are posted with one call and have one completion:
+	// default those of a mebibyte, and at most a quarter of TxDepth.
+	Group int `json:"group,omitempty"`
+	// Inline is the longest message of WRITE and SEND that is copied into its request.
+	Inline int `json:"inline,omitempty"`
+	// Events lets an end sleep until there are completions, instead of polling for them.
+	Events bool `json:"events,omitempty"`
+
+	// Histogram asks for the latencies themselves, besides their percentiles.
+	Histogram bool `json:"-"`
+
 	Bidirectional bool `json:"bidirectional"`
 	Verify        bool `json:"verify"`
 
@@ -142,6 +155,9 @@ func orDefault[T comparable](field *T, value T) {
 
 // Check refuses what cannot be run, with the words of the command's flags.
 func (s *Spec) Check() error {
+	if err := s.checkQueues(); err != nil {
+		return err
+	}
 	switch {
 	case s.Op != Write && s.Op != Read && s.Op != Send && s.Op != Atomic:
 		return fmt.Errorf("%w: unknown operation %q: use write, read, send or atomic", ErrSpec, s.Op)
@@ -174,6 +190,26 @@ func (s *Spec) Check() error {
 	}
 	return s.checkCombination()
 }
+
+// checkQueues refuses what does not fit the queues.
+func (s *Spec) checkQueues() error {
+	switch {
+	case s.RxDepth < 0 || s.RxDepth > transport.MaxQueueDepth:
+		return fmt.Errorf("%w: rx depth %d: use 1 to %d", ErrSpec, s.RxDepth, transport.MaxQueueDepth)
+	case s.RxDepth > 0 && !s.receives():
+		return fmt.Errorf("%w: only send, and write lat, have receives and an rx depth", ErrSpec)
+	case s.Group < 0 || s.Group > max(s.TxDepth, 0):
+		return fmt.Errorf("%w: groups of %d operations: use 1 to the tx depth of %d", ErrSpec, s.Group, s.TxDepth)
+	case s.Inline < 0 || s.Inline > transport.MaxInline:
+		return fmt.Errorf("%w: inline size %d: use up to %d", ErrSpec, s.Inline, transport.MaxInline)
+	case s.Inline > 0 && s.Op != Write && s.Op != Send:
+		return fmt.Errorf("%w: only write and send have data to put inline", ErrSpec)
+	}
+	return nil
+}
+
+// inlined says whether a message travels within its request.
+func (s *Spec) inlined() bool { return s.Size <= s.Inline }
 
 // checkCombination refuses options that are fine each but not together.
 func (s *Spec) checkCombination() error {

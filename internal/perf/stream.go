@@ -24,11 +24,14 @@ type stream struct {
 	posted, completed uint64
 	group             []verbs.SendWR
 	groups            groupTimes
+
+	inline []byte // the local memory, where messages travel within their requests
 }
 
 func newStream(e *endpoint, index int) stream {
 	spec := &e.spec
-	size := min(max(1, signalBytes/spec.Size), max(1, spec.TxDepth/4))
+	size := spec.Group
+	orDefault(&size, min(max(1, signalBytes/spec.Size), max(1, spec.TxDepth/4)))
 	s := stream{
 		qp: e.qps[index], index: index, layout: e.layout, peer: e.peerOf(index),
 		depth: uint64(spec.TxDepth), limit: uint64(spec.Iterations),
@@ -37,6 +40,9 @@ func newStream(e *endpoint, index int) stream {
 	}
 	if spec.Duration > 0 {
 		s.limit = maxIters
+	}
+	if spec.inlined() {
+		s.inline = e.local.Bytes()
 	}
 	for i := range s.group {
 		s.group[i] = e.request(index)
@@ -50,6 +56,9 @@ func (e *endpoint) request(queuePair int) verbs.SendWR {
 	wr := verbs.SendWR{
 		RKey: peer.RKey,
 		SGEs: []verbs.SGE{e.local.SGE(0, e.layout.size)},
+	}
+	if e.spec.inlined() {
+		wr.SGEs, wr.Inline = nil, e.local.Bytes()[:e.layout.size]
 	}
 	switch e.spec.Op {
 	case Write:
@@ -76,7 +85,11 @@ func (e *endpoint) request(queuePair int) verbs.SendWR {
 // place puts operation number n into its slots. An atomic keeps its counter.
 func (s *stream) place(wr *verbs.SendWR, n uint64) {
 	offset := uint64(s.layout.offset(s.index, n))
-	wr.SGEs[0].Offset = offset
+	if s.inline != nil {
+		wr.Inline = s.inline[offset:][:s.layout.size]
+	} else {
+		wr.SGEs[0].Offset = offset
+	}
 	if wr.Op != verbs.OpFetchAdd {
 		wr.RemoteAddr = s.peer.Addr + offset
 	}

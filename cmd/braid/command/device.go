@@ -14,6 +14,7 @@ type opener struct {
 	local string // as the user gave it; empty: not given
 	paths int    // 0: the engine's default
 	mtu   int    // 0: what the interface carries
+	dscp  uint8  // traffic class
 	anyID bool   // peers may be of other makes, whose IP identifications count up
 }
 
@@ -28,6 +29,15 @@ func (o *opener) check() error {
 	return nil
 }
 
+// setTOS sets the traffic class by the byte of the IP header that it is a part of.
+func (o *opener) setTOS(tos int) error {
+	if tos < 0 || tos > 255 {
+		return usageError{fmt.Errorf("--tos %d: use 0 to 255", tos)}
+	}
+	o.dscp = uint8(tos) >> 2
+	return nil
+}
+
 // open opens a device; at a loopback address that is free, if the peer reaches none
 // in particular.
 func (o *opener) open(reached netip.Addr) (*verbs.Device, error) {
@@ -37,5 +47,5 @@ func (o *opener) open(reached netip.Addr) (*verbs.Device, error) {
 			return nil, err
 		}
 	}
-	return udp.Open(udp.Config{Addr: reached, Loopback: !reached.IsValid(), Paths: o.paths, MTU: o.mtu, AnyIPID: o.anyID})
+	return udp.Open(udp.Config{Addr: reached, Loopback: !reached.IsValid(), Paths: o.paths, MTU: o.mtu, AnyIPID: o.anyID, DSCP: o.dscp})
 }

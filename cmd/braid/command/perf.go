@@ -86,6 +86,7 @@ itself. With neither it is the server of this test, for one client.`,
 			if err := f.finish(cmd, args); err != nil {
 				return err
 			}
+			f.notices(cmd)
 			if err := f.trace.open(cmd, false); err != nil {
 				return err
 			}
@@ -108,7 +109,11 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 	display := newPerfDisplay(cmd, f.interval.Duration, f.json)
 	client := &perf.Client{Address: address, Open: f.device.open, Progress: display.show, Interval: f.interval.Duration}
 	defer client.Close()
-	table := newPerfTable(cmd.OutOrStdout(), f.json)
+	table, err := f.openTable(cmd.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	defer table.close()
 	table.events = f.interval.Duration > 0
 	var failed error
 	for _, size := range f.sizes() {
@@ -118,7 +123,7 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 		if f.compat != "" {
 			measure = client.RunPerftest
 		}
-		result, err := measure(cmd.Context(), spec)
+		result, err := f.measureBusy(func() (*perf.Result, error) { return measure(cmd.Context(), spec) })
 		display.clear()
 		if result == nil {
 			return err
@@ -167,7 +172,12 @@ func runSingleServer(cmd *cobra.Command, f *perfFlags) error {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "waiting for '%s HOST' on port %d\n", cmd.CommandPath(), listener.Addrs()[0].Port())
-	table := newPerfTable(cmd.OutOrStdout(), f.json)
+	table, err := f.openTable(cmd.OutOrStdout())
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	defer table.close()
 	var printed error
 	server := &perf.Server{
 		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric, Trace: f.trace.device("server"),

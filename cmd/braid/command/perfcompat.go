@@ -36,7 +36,11 @@ func servePerftest(ctx context.Context, announce io.Writer, address string, serv
 func runSinglePerftestServer(cmd *cobra.Command, f *perfFlags) error {
 	spec := f.spec.WithDefaults()
 	spec.Trace = f.trace.device("server")
-	table := newPerfTable(cmd.OutOrStdout(), f.json)
+	table, err := f.openTable(cmd.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	defer table.close()
 	var printed error
 	server := &perf.PerftestServer{
 		Open: f.device.open, Once: true, Spec: &spec,

@@ -28,6 +28,7 @@ type perfFlags struct {
 	json     bool
 	loopback bool
 	interval intervalFlag
+	perftest perftestFlags
 	compat   string
 	trace    tracer
 }
@@ -80,13 +81,14 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	f.trace.register(cmd, "what this end's queue pairs do")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object; with --report-interval an object on a line for each event")
 	registerCompat(cmd, &f.compat)
+	f.perftest.register(cmd, s)
 	complete(cmd, "qp", []string{"mp", "rc"})
 }
 
 // finish turns the flags into a test and refuses what makes no sense. A value
 // of zero that the user gave is not the default that it would stand for.
 func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
-	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths", "line-rate"} {
+	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths", "line-rate", "rx-depth", "post_list", "cq-mod"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "0" {
 			return usageError{fmt.Errorf("--%s must be above zero", name)}
 		}
@@ -109,6 +111,9 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f.spec.Duration, f.spec.LineRate = seconds(f.duration), int64(f.lineRate*1e9)
+	if err := f.finishPerftest(cmd); err != nil {
+		return err
+	}
 	if err := f.finishCompat(cmd); err != nil {
 		return err
 	}
@@ -140,7 +145,7 @@ func (f *perfFlags) finishCompat(cmd *cobra.Command) error {
 	case f.all:
 		return usageError{fmt.Errorf("--all is not possible with --compat: use --size")}
 	}
-	if !cmd.Flags().Changed("qp") {
+	if !cmd.Flags().Changed("qp") && f.perftest.connection == "" {
 		f.spec.QP = "rc"
 	}
 	f.device.anyID = true

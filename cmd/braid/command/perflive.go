@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -87,34 +86,4 @@ func pathColumns(paths []perf.PathRate) string {
 		fmt.Fprintf(&columns, "  %d others: %.2f", others, rest)
 	}
 	return columns.String()
-}
-
-// intervalFlag is a time between two reports: 500ms, or a number of seconds as -D has.
-type intervalFlag struct{ time.Duration }
-
-// shortestInterval is one in which something can be measured, and read.
-const shortestInterval = 10 * time.Millisecond
-
-// Set reads the flag.
-func (f *intervalFlag) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if number, notNumber := strconv.ParseFloat(text, 64); notNumber == nil {
-		d, err = seconds(number), nil
-	}
-	if err != nil || d < shortestInterval || d > longestDuration*time.Second {
-		return fmt.Errorf("use a time such as 500ms or 1 (second), of at least %v", shortestInterval)
-	}
-	f.Duration = d
-	return nil
-}
-
-// Type names the value in help texts.
-func (f *intervalFlag) Type() string { return "time" }
-
-// String is empty where nothing was said.
-func (f *intervalFlag) String() string {
-	if f.Duration == 0 {
-		return ""
-	}
-	return f.Duration.String()
 }

@@ -24,6 +24,7 @@ type serveFlags struct {
 	withParent bool
 	device     opener
 	compat     string
+	tos        int
 	sessions   int
 	memory     int64
 	idle       time.Duration
@@ -69,6 +70,7 @@ with the client's options, and likewise for write.`,
 	flags.Var(&sizeFlag[int64]{bytes: &f.memory, bare: 1 << 20}, "max-memory", "memory for the tests of all clients, such as 512M; MiB without a unit")
 	flags.DurationVar(&f.idle, "idle-timeout", perf.DefaultIdle, "how long a client may do nothing")
 	flags.VarP(&sizeFlag[int]{bytes: &f.device.mtu}, "mtu", "m", "largest path MTU offered to clients (default: what fits the interface, up to 8192)")
+	flags.IntVarP(&f.tos, "tos", "T", 0, "type of service of this end's packets; its two bits of ECN are braid's")
 	registerCompat(cmd, &f.compat)
 	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
@@ -84,6 +86,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if err := checkPort(f.port); err != nil {
+		return err
+	}
+	if err := f.device.setTOS(f.tos); err != nil {
 		return err
 	}
 	if err := f.checkLimits(); err != nil {

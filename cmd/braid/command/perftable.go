@@ -17,16 +17,20 @@ import (
 // The columns of perftest, in its words and order.
 const (
 	bandwidthHeader = " #bytes     #iterations    BW peak[MiB/sec]    BW average[MiB/sec]    MsgRate[Mpps]"
-	bandwidthRow    = " %-10d %-14d %-19.2f %-22.2f %.6f\n"
+	bandwidthRow    = " %-10d %-14d %-19.2f %-22.2f %.6f"
 	latencyHeader   = " #bytes     #iterations    t_min[usec]    t_max[usec]    t_typical[usec]    t_avg[usec]    t_stdev[usec]    99% percentile[usec]    99.9% percentile[usec]"
-	latencyRow      = " %-10d %-14d %-14.2f %-14.2f %-18.2f %-14.2f %-16.2f %-23.2f %.2f\n"
+	latencyRow      = " %-10d %-14d %-14.2f %-14.2f %-18.2f %-14.2f %-16.2f %-23.2f %.2f"
+	busyHeader      = "    CPU_Util[%]"
+	busyRow         = "    %.2f"
 )
 
 // perfTable prints results as they come, or all of them as one JSON object.
 type perfTable struct {
 	w       io.Writer
 	json    bool
-	events  bool // the JSON object is the last of several, each on a line
+	events  bool     // the JSON object is the last of several, each on a line
+	gbits   bool     // bandwidths are in Gb/sec
+	file    *os.File // where the JSON object goes as well; may be nil
 	results []perf.Result
 }
 
@@ -43,20 +47,60 @@ func (t *perfTable) add(r *perf.Result) error {
 			return err
 		}
 	}
-	var err error
-	if l := r.LatencyMicros; r.Metric == perf.Latency {
-		_, err = fmt.Fprintf(t.w, latencyRow, r.Bytes, r.Iterations, l.Min, l.Max, l.P50, l.Avg, l.Stdev, l.P99, l.P999)
-	} else {
-		_, err = fmt.Fprintf(t.w, bandwidthRow, r.Bytes, r.Iterations, r.PeakMiBps, r.AverageMiBps, r.MessageRateMpps)
+	row := t.row(r)
+	if r.CPUPercent != nil {
+		row += strings.Repeat(" ", max(0, len(t.header(r))-len(row))) + fmt.Sprintf(busyRow, *r.CPUPercent)
 	}
+	_, err := fmt.Fprintf(t.w, "%s\n%s", row, histogramLines(r))
 	return err
+}
+
+// row is a result in the columns of its header.
+func (t *perfTable) row(r *perf.Result) string {
+	if l := r.LatencyMicros; r.Metric == perf.Latency {
+		return fmt.Sprintf(latencyRow, r.Bytes, r.Iterations, l.Min, l.Max, l.P50, l.Avg, l.Stdev, l.P99, l.P999)
+	}
+	unit := 1.0
+	if t.gbits {
+		unit = gbitsOfMiB
+	}
+	return fmt.Sprintf(bandwidthRow, r.Bytes, r.Iterations, r.PeakMiBps*unit, r.AverageMiBps*unit, r.MessageRateMpps)
+}
+
+// gbitsOfMiB is a mebibyte in gigabits.
+const gbitsOfMiB = (1 << 20) * 8 / 1e9
+
+// header names the columns, without that of processors.
+func (t *perfTable) header(r *perf.Result) string {
+	switch {
+	case r.Metric == perf.Latency:
+		return latencyHeader
+	case t.gbits:
+		return strings.ReplaceAll(bandwidthHeader, "[MiB/sec]", "[Gb/sec] ")
+	}
+	return bandwidthHeader
+}
+
+// histogramLines have the latencies of a result, if it has them.
+func histogramLines(r *perf.Result) string {
+	if len(r.Histogram) == 0 {
+		return ""
+	}
+	var lines strings.Builder
+	lines.WriteString(" up to[usec]    #operations    of all[%]\n")
+	var sum int64
+	for _, bin := range r.Histogram {
+		sum += bin.Count
+		fmt.Fprintf(&lines, " %-14g %-14d %.2f\n", bin.UpToMicros, bin.Count, 100*float64(sum)/float64(r.Iterations))
+	}
+	return lines.String()
 }
 
 // heading tells what is measured, above the names of the columns.
 func (t *perfTable) heading(r *perf.Result) error {
-	header := bandwidthHeader
-	if r.Metric == perf.Latency {
-		header = latencyHeader
+	header := t.header(r)
+	if r.CPUPercent != nil {
+		header += busyHeader
 	}
 	rule := strings.Repeat("-", len(header))
 	title := fmt.Sprintf("%s %s", opTitles[r.Op], metricTitles[r.Metric])
@@ -84,6 +128,11 @@ func agreed(got, asked int) string {
 func (t *perfTable) finish() error {
 	if len(t.results) == 0 {
 		return nil
+	}
+	if t.file != nil {
+		if err := printJSON(t.file, perf.NewReport(t.results)); err != nil {
+			return err
+		}
 	}
 	if t.json {
 		return t.printReport()
@@ -113,6 +162,13 @@ func (t *perfTable) finish() error {
 	}
 	_, err := io.WriteString(t.w, notes)
 	return err
+}
+
+// close closes the file.
+func (t *perfTable) close() {
+	if t.file != nil {
+		_ = t.file.Close() // what could not be written, finish has told
+	}
 }
 
 // resultEvent is the report as the last event of a test.
