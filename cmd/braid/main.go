@@ -4,6 +4,7 @@
 //	braid perf serve                  serve measurements
 //	braid perf write bw HOST          measure against a server
 //	braid perf write bw --loopback    measure between two processes of this machine
+//	braid perf flows HOST...          measure the completion times of flows of many sizes
 //	braid stat                        show the contexts and channels of running programs
 //
 //	braid lab run cuts                measure on a network of namespaces whose paths are cut

@@ -162,7 +162,7 @@ func (c *connection) measure(ctx context.Context, o observer) (*Result, error) {
 		return nil, err
 	}
 	m := newMeter()
-	steps, release := c.graceful(ctx)
+	steps, release := graceful(ctx, func() { c.interrupted.Store(true) })
 	defer release()
 	result, err := c.complete(steps, m, o)
 	if !c.interrupted.Load() {

@@ -11,6 +11,10 @@
 //	                 <── response: done, counters, verdict
 //	  Result ── bye ─────────────────────────>  Result
 //
+// A model of flows (FlowClient) is the same conversation with several servers: it posts
+// messages of its own choice on the queue pairs of a bandwidth test, of which the servers
+// know nothing.
+//
 // The client decides everything; the server serves whatever is asked, for any
 // number of clients. Package control carries what the two ends say to each
 // other, over a channel, and with it the parameters of the queue pairs of the

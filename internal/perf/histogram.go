@@ -77,6 +77,18 @@ func (h *histogram) record(d time.Duration) {
 	_ = h.counts.RecordValue(min(max(int64(d), shortestSample), longestSample))
 }
 
+// add takes in what another histogram has.
+func (h *histogram) add(other *histogram) {
+	if other.counts.TotalCount() == 0 {
+		return
+	}
+	if h.counts.TotalCount() == 0 || other.shortest < h.shortest {
+		h.shortest = other.shortest
+	}
+	h.longest = max(h.longest, other.longest)
+	h.counts.Merge(other.counts)
+}
+
 func (h *histogram) summary() LatencyMicros {
 	at := func(percentile float64) float64 {
 		return min(max(float64(h.counts.ValueAtPercentile(percentile)), float64(h.shortest)), float64(h.longest)) / 1e3

@@ -101,38 +101,55 @@ type counters struct {
 func (e *endpoint) counters() counters {
 	var sum counters
 	for _, qp := range e.qps {
-		stats := qp.Stats()
-		sum.Retransmits += stats.Retransmitted
-		sum.Spurious += stats.Spurious
-		sum.marked += stats.CNPHandled
-		paths := qp.PathStats()
-		if len(paths) == 0 {
-			// A queue pair without multi-path has one path, and all packets took it.
-			paths = []verbs.PathStats{{
-				Sent: stats.PacketsSent, Bytes: stats.BytesSent, Lost: stats.Retransmitted,
-			}}
-		}
-		for i := range paths {
-			sum.addPath(i, &paths[i])
-		}
+		own := countersOf(qp)
+		sum.add(&own)
 	}
 	return sum
 }
 
-func (c *counters) addPath(i int, p *verbs.PathStats) {
-	if i == len(c.Paths) {
-		c.Paths = append(c.Paths, PathResult{Path: i})
+func countersOf(qp *verbs.QP) counters {
+	stats := qp.Stats()
+	c := counters{Retransmits: stats.Retransmitted, Spurious: stats.Spurious, marked: stats.CNPHandled}
+	paths := qp.PathStats()
+	if len(paths) == 0 {
+		// A queue pair without multi-path has one path, and all packets took it.
+		paths = []verbs.PathStats{{
+			Sent: stats.PacketsSent, Bytes: stats.BytesSent, Lost: stats.Retransmitted,
+		}}
 	}
-	path := &c.Paths[i]
-	path.Packets += p.Sent
-	path.Bytes += p.Bytes
-	path.Lost += p.Lost
-	path.acknowledged += p.Acknowledged
-	path.Marked += p.Marked
-	c.marked += p.Marked
-	// Of several queue pairs the slowest tells most about a path.
-	path.RTTMicros = max(path.RTTMicros, float64(p.SmoothedRTT)/float64(transport.Microsecond))
-	path.Retired = path.Retired || p.Retired
+	for i := range paths {
+		p := &paths[i]
+		c.marked += p.Marked
+		c.Paths = append(c.Paths, PathResult{
+			Path: i, Packets: p.Sent, Bytes: p.Bytes, Lost: p.Lost, Marked: p.Marked, acknowledged: p.Acknowledged,
+			RTTMicros: float64(p.SmoothedRTT) / float64(transport.Microsecond), Retired: p.Retired,
+		})
+	}
+	return c
+}
+
+// add adds what other queue pairs counted.
+func (c *counters) add(other *counters) {
+	c.Retransmits += other.Retransmits
+	c.Spurious += other.Spurious
+	c.marked += other.marked
+	for i := range other.Paths {
+		if i == len(c.Paths) {
+			c.Paths = append(c.Paths, PathResult{Path: i})
+		}
+		c.Paths[i].add(&other.Paths[i])
+	}
+}
+
+// add adds what other queue pairs had of the path. Of several the slowest tells most about it.
+func (p *PathResult) add(other *PathResult) {
+	p.Packets += other.Packets
+	p.Bytes += other.Bytes
+	p.Lost += other.Lost
+	p.Marked += other.Marked
+	p.RTTMicros = max(p.RTTMicros, other.RTTMicros)
+	p.Retired = p.Retired || other.Retired
+	p.acknowledged += other.acknowledged
 }
 
 // newResult puts together what both ends know.

@@ -86,6 +86,19 @@ func TestUsageErrors(t *testing.T) {
 		{"perf write bw host --port 70000", "--port 70000"},
 		{"perf write lat --loopback -q 2", "unknown shorthand flag: 'q'"},
 		{"perf atomic bw --loopback -s 8", "unknown shorthand flag: 's'"},
+		{"perf flows", "name a HOST"},
+		{"perf flows host --loopback", "leave out HOST"},
+		{"perf flows host --model luck", "or one of web search, hadoop, storage; or elephants-mice"},
+		{"perf flows host --model 10:50", "100 percent at the last point"},
+		{"perf flows host --rate 1 --load 0.5 --link 1", "exclude each other"},
+		{"perf flows host --load 0.5", "belong together"},
+		{"perf flows host --rate -1", "must be above zero"},
+		{"perf flows host --load NaN --link 10", "must be above zero"},
+		{"perf flows host --rate 1000 --model 1:100", "a flow of custom begins every"},
+		{"perf flows host --off 1s", "needs a time to be on"},
+		{"perf flows host --cdf x --model hadoop", "exclude each other"},
+		{"perf flows host --depth 0", "--depth must be above zero"},
+		{"perf flows host --depth 5000", "5000 queue pairs"},
 		{"perf serve now", "unknown command"},
 		{"perf serve --bind somewhere", "--bind \"somewhere\""},
 		{"perf serve --local 127.0.0.1", "use --bind"},
@@ -170,7 +183,10 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
-	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"ping"}, {"ping", "serve"}, {"stat"}, {"version"}, {"man"}}
+	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"perf", "flows"}, {"ping"}, {"ping", "serve"}, {"stat"}, {"why"}, {"version"}, {"man"}}
+	for _, adm := range []string{"", "show", "set", "history", "rollback"} {
+		commands = append(commands, strings.Fields("adm "+adm))
+	}
 	for _, lab := range []string{"", "up", "down", "status", "exec", "run", "fault", "fault cut", "fault loss", "fault rate", "fault ecn", "fault flap", "fault restore"} {
 		commands = append(commands, strings.Fields("lab "+lab))
 	}

@@ -24,12 +24,13 @@ serves any number of tests. The flags and columns are those of perftest.`,
 		Example: `  braid perf serve                      on host A
   braid perf write bw A                 on host B
   braid perf send lat --loopback        both ends on this machine
+  braid perf flows A --model web-search --rate 5
   braid perf write bw --compat perftest A   against ib_write_bw on host A`,
 	})
 	for _, op := range perf.Ops {
 		cmd.AddCommand(newPerfOp(op))
 	}
-	cmd.AddCommand(newPerfServe())
+	cmd.AddCommand(newPerfFlows(), newPerfServe())
 	return cmd
 }
 
@@ -93,7 +94,7 @@ itself. With neither it is the server of this test, for one client.`,
 			defer f.trace.close(cmd, &err)
 			switch {
 			case f.loopback:
-				return runLoopback(cmd, f)
+				return withLoopback(cmd, f, func(address string) error { return runClient(cmd, f, address) })
 			case len(args) == 1:
 				return runClient(cmd, f, net.JoinHostPort(args[0], strconv.Itoa(f.port)))
 			}
@@ -141,9 +142,9 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 	return failed
 }
 
-// runLoopback starts the server as a second process and runs the tests
-// against it. The process is gone when it returns.
-func runLoopback(cmd *cobra.Command, f *perfFlags) error {
+// withLoopback starts the server as a second process and runs tests against it.
+// The process is gone when it returns.
+func withLoopback(cmd *cobra.Command, f *perfFlags, run func(address string) error) error {
 	args := []string{
 		"perf", "serve", "--bind", bindLoopback, "--port", "0", "--with-parent",
 		"--max-memory", strconv.Itoa(perf.MemoryForOneClient >> 20),
@@ -159,7 +160,7 @@ func runLoopback(cmd *cobra.Command, f *perfFlags) error {
 		return err
 	}
 	defer server.Close()
-	return runClient(cmd, f, server.Address())
+	return run(server.Address())
 }
 
 // runSingleServer serves one client with the test of this command.

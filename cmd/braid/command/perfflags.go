@@ -61,15 +61,34 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.IntVarP(&s.Iterations, "iters", "n", 0, "operations of each queue pair (default 5000 for write bw, else 1000)")
 	flags.Float64VarP(&f.duration, "duration", "D", 0, "seconds to measure, instead of a number of operations")
 	flags.IntVarP(&s.TxDepth, "tx-depth", "t", 128, "operations outstanding")
-	flags.VarP(&sizeFlag[int]{bytes: &s.MTU}, "mtu", "m", "path MTU; mp: a multiple of 4 up to 16320, rc: 256 to 4096 (default: the largest that fits; mp: up to 8192)")
-	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 0, "how long an acknowledgement is waited for: 4 usec * 2^timeout (default 14, mp: 17)")
-	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
+	f.registerQueuePairs(cmd)
 	if s.Metric == perf.Bandwidth {
 		flags.IntVarP(&s.QPs, "qp-num", "q", 1, "queue pairs")
 		flags.BoolVarP(&s.Bidirectional, "bidirectional", "b", false, "both sides send; the sum is reported")
-		flags.VarP(&f.interval, "report-interval", "i", "print a line each time this is over, with the goodput of each path")
+		f.registerInterval(cmd)
 		flags.BoolVar(&s.Verify, "verify", false, "compare the data of both sides at the end")
 	}
+	f.registerEnds(cmd)
+	registerCompat(cmd, &f.compat)
+	f.perftest.register(cmd, s)
+}
+
+// registerQueuePairs adds the flags of connections that perftest has, too.
+func (f *perfFlags) registerQueuePairs(cmd *cobra.Command) {
+	flags, s := cmd.Flags(), &f.spec
+	flags.VarP(&sizeFlag[int]{bytes: &s.MTU}, "mtu", "m", "path MTU; mp: a multiple of 4 up to 16320, rc: 256 to 4096 (default: the largest that fits; mp: up to 8192)")
+	flags.IntVarP(&s.QPTimeout, "qp-timeout", "u", 0, "how long an acknowledgement is waited for: 4 usec * 2^timeout (default 14, mp: 17)")
+	flags.IntVarP(&f.port, "port", "p", defaultPort, "port of the server")
+}
+
+// registerInterval adds the flag of lines while a test runs.
+func (f *perfFlags) registerInterval(cmd *cobra.Command) {
+	cmd.Flags().VarP(&f.interval, "report-interval", "i", "print a line each time this is over, with the goodput of each path")
+}
+
+// registerEnds adds the flags of braid's own queue pairs, of the two ends and of the output.
+func (f *perfFlags) registerEnds(cmd *cobra.Command) {
+	flags, s := cmd.Flags(), &f.spec
 	flags.StringVar(&s.QP, "qp", "mp", "type of queue pair: mp (multi-path) or rc (standard)")
 	flags.IntVar(&s.Paths, "paths", 0, "mp: paths of a connection (default: all that both ends offer, 128)")
 	registerPolicy(cmd, &s.Policy)
@@ -80,15 +99,13 @@ func (f *perfFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
 	f.trace.register(cmd, "what this end's queue pairs do")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object; with --report-interval an object on a line for each event")
-	registerCompat(cmd, &f.compat)
-	f.perftest.register(cmd, s)
 	complete(cmd, "qp", []string{"mp", "rc"})
 }
 
 // finish turns the flags into a test and refuses what makes no sense. A value
 // of zero that the user gave is not the default that it would stand for.
 func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
-	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths", "line-rate", "rx-depth", "post_list", "cq-mod"} {
+	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths", "line-rate", "rx-depth", "post_list", "cq-mod", "depth"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "0" {
 			return usageError{fmt.Errorf("--%s must be above zero", name)}
 		}

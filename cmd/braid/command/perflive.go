@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -52,7 +51,7 @@ func (l *perfLive) show(at perf.Progress) {
 	first := l.last.Elapsed == 0
 	l.last = at
 	if l.json {
-		_ = json.NewEncoder(l.w).Encode(interval)
+		_ = printEvent(l.w, interval)
 		return
 	}
 	if first {

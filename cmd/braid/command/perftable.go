@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -180,7 +179,7 @@ type resultEvent struct {
 func (t *perfTable) printReport() error {
 	report := perf.NewReport(t.results)
 	if t.events {
-		return json.NewEncoder(t.w).Encode(resultEvent{"result", report})
+		return printEvent(t.w, resultEvent{"result", report})
 	}
 	return printJSON(t.w, report)
 }

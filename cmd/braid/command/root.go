@@ -62,6 +62,9 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// printEvent prints one of several objects, on a line.
+func printEvent(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+
 // printJSON prints one object for people and programs.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
