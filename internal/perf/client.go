@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type Client struct {
 	Progress func(Progress)
 	Interval time.Duration
 
-	routes  routes // nil: those of this machine
+	routes  routes        // nil: those of this machine
+	grace   time.Duration // 0: interruptGrace
 	device  *verbs.Device
 	target  string // of the server, as the device calls it
 	context *braid.Context
@@ -67,7 +69,7 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	defer server.Close()
 	var result *Result
 	if err = server.join(ctx); err == nil {
-		result, err = server.measure(ctx, c.observer())
+		result, err = server.measure(ctx, cmp.Or(c.grace, interruptGrace), c.observer())
 	}
 	if err != nil && result == nil {
 		return nil, server.Fail(err)
@@ -157,19 +159,19 @@ func (c *connection) join(ctx context.Context) error {
 
 // measure runs the client's side of the test. One that is interrupted has the result of what
 // was measured so far, with the error of ctx.
-func (c *connection) measure(ctx context.Context, o observer) (*Result, error) {
+func (c *connection) measure(ctx context.Context, grace time.Duration, o observer) (*Result, error) {
 	if err := c.Send(ctx, msgGo, nil); err != nil {
 		return nil, err
 	}
 	m := newMeter()
-	steps, release := graceful(ctx, func() { c.interrupted.Store(true) })
+	steps, release := graceful(ctx, grace, func() { c.interrupted.Store(true) })
 	defer release()
 	result, err := c.complete(steps, m, o)
 	if !c.interrupted.Load() {
 		return result, err
 	}
 	if result == nil {
-		_ = c.Fail(ctx.Err()) // the server learns it as far as it can be reached
+		// The server learns of it by the end of the conversation, if it can be reached.
 		result = c.sofar(m)
 	}
 	return result, ctx.Err()

@@ -1,8 +1,10 @@
 package perf
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -21,8 +23,12 @@ type FlowClient struct {
 	Progress func(Progress)
 	Interval time.Duration
 
-	routes routes
+	routes routes        // as Client's
+	grace  time.Duration // as Client's
 }
+
+// errNoFlow is the end of a model whose first flow would have begun later.
+var errNoFlow = fmt.Errorf("%w: no flow began: use a longer duration or a higher rate", ErrSpec)
 
 // hub has the devices of this end, one for each local address: several servers may be reached from
 // the same one.
@@ -86,7 +92,7 @@ func (f *FlowClient) Run(ctx context.Context, spec FlowSpec) (*FlowResult, error
 		}
 	}
 	o := (&Client{Progress: f.Progress, Interval: f.Interval}).observer()
-	return d.measure(ctx, o)
+	return d.measure(ctx, cmp.Or(f.grace, interruptGrace), o)
 }
 
 // join makes this end of what a server takes part in, and connects the two.
@@ -126,13 +132,13 @@ func (d *flowDriver) close() {
 }
 
 // measure runs the flows, and compares notes with the servers.
-func (d *flowDriver) measure(ctx context.Context, o observer) (*FlowResult, error) {
+func (d *flowDriver) measure(ctx context.Context, grace time.Duration, o observer) (*FlowResult, error) {
 	for _, s := range d.servers {
 		if err := s.Send(ctx, msgGo, nil); err != nil {
 			return nil, err
 		}
 	}
-	steps, release := graceful(ctx, func() { d.interrupted.Store(true) })
+	steps, release := graceful(ctx, grace, func() { d.interrupted.Store(true) })
 	defer release()
 	watched := steps
 	for _, s := range d.servers {
@@ -151,13 +157,14 @@ func (d *flowDriver) measure(ctx context.Context, o observer) (*FlowResult, erro
 		}
 	}
 	interrupted := d.interrupted.Load()
-	if err != nil {
+	switch {
+	case err != nil && !interrupted:
 		for _, s := range d.servers {
 			_ = s.Fail(err) // each learns it as far as it can be reached
 		}
-		if !interrupted || d.total.operations.Load() == 0 {
-			return nil, err
-		}
+		return nil, err
+	case d.total.operations.Load() == 0:
+		return nil, cmp.Or(err, ctx.Err(), errNoFlow)
 	}
 	r := d.result(&there)
 	if r.Interrupted = interrupted; interrupted {

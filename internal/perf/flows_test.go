@@ -125,7 +125,7 @@ func TestFlowsInterrupted(t *testing.T) {
 	client, benches := newFlowBench(t, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	client.Interval = time.Millisecond
+	client.Interval, client.grace = time.Millisecond, time.Minute
 	client.Progress = func(p Progress) {
 		if p.Operations > 100 {
 			cancel()
@@ -241,5 +241,13 @@ func TestFlowsTurnedAway(t *testing.T) {
 	d.interrupted.Store(true)
 	if !d.end(time.Second) || d.tally.waiting != maxWaiting || d.waiting != 0 {
 		t.Errorf("at the end %d wait, %d have", d.waiting, d.tally.waiting)
+	}
+}
+
+func TestNoFlow(t *testing.T) {
+	client, _ := newFlowBench(t, 1)
+	spec := FlowSpec{Sizes: someSizes{1000}, Rate: 8e3, Connection: Spec{Duration: time.Nanosecond, QPTimeout: patient}}
+	if r, err := client.Run(t.Context(), spec); r != nil || !errors.Is(err, errNoFlow) {
+		t.Errorf("%+v, error %v", r, err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 // completes, and the server tells its part. Somebody waits who has asked for the end.
 const interruptGrace = 2 * time.Second
 
-// graceful interrupts a test when ctx ends, and returns a context that ends interruptGrace later.
-func graceful(ctx context.Context, interrupt func()) (context.Context, context.CancelFunc) {
+// graceful interrupts a test when ctx ends, and returns a context that ends some time later.
+func graceful(ctx context.Context, grace time.Duration, interrupt func()) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		interrupt()
-		time.AfterFunc(interruptGrace, func() { cancel(context.Cause(ctx)) })
+		time.AfterFunc(grace, func() { cancel(context.Cause(ctx)) })
 	})
 	return late, func() {
 		stop()

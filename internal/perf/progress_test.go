@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/braid-rdma/braid/transport"
 )
 
 // TestIntervalsAddUp: the intervals of a test leave nothing out.
@@ -65,7 +68,7 @@ func TestIntervalOfTwoProgresses(t *testing.T) {
 func interruptible(t *testing.T, c *Client) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	c.Interval = time.Millisecond
+	c.Interval, c.grace = time.Millisecond, time.Minute
 	c.Progress = func(p Progress) {
 		if p.Operations > 0 {
 			cancel()
@@ -119,6 +122,21 @@ func TestNothingMeasuredIsNoResult(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r, err := b.client.Run(ctx, Spec{Op: Write, Metric: Bandwidth}); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, error %v", r, err)
+	}
+}
+
+// TestInterruptedWithoutProgress: operations that do not complete any more do not keep the result back.
+func TestInterruptedWithoutProgress(t *testing.T) {
+	b := newBench(t, nil)
+	ctx := interruptible(t, b.client)
+	context.AfterFunc(ctx, func() {
+		// The data is lost; the conversation, in smaller packets, goes on.
+		b.network.SetFilter(func(_, _ netip.Addr, p *transport.Packet) bool { return p.Length < 4096 })
+	})
+	b.client.grace = time.Millisecond
+	r, err := b.client.Run(ctx, Spec{Op: Write, Metric: Bandwidth, Duration: time.Hour, QPTimeout: patient})
+	if !errors.Is(err, context.Canceled) || r == nil || !r.Interrupted || r.Iterations == 0 {
 		t.Errorf("%+v, error %v", r, err)
 	}
 }

@@ -175,7 +175,7 @@ func TestServerGoesOnWhenAClientIsInterrupted(t *testing.T) {
 // TestInterruptedPerfPrintsItsResult: Ctrl-C, which reaches both processes, ends a test, not what it
 // has measured.
 func TestInterruptedPerfPrintsItsResult(t *testing.T) {
-	c := startCommandAs(t, &syscall.SysProcAttr{Setpgid: true}, "perf", "write", "bw", "--loopback", "--paths", "2", "-D", "600", "-i", "10ms", "--verify")
+	c := startCommandAs(t, &syscall.SysProcAttr{Setpgid: true}, "perf", "write", "bw", "--loopback", "--paths", "2", "-D", "600", "-i", "10ms", "--verify", "-t", "4")
 	c.awaitLine(t, "   1: ")
 	if err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
