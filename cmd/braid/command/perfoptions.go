@@ -55,6 +55,8 @@ func (p *perftestFlags) register(cmd *cobra.Command, s *perf.Spec) {
 	}
 	if s.Op == perf.Send || s.Op == perf.Write && s.Metric == perf.Latency {
 		flags.IntVarP(&s.RxDepth, "rx-depth", "r", 0, "receives posted (default: four times --tx-depth, at least 512)")
+	} else {
+		flags.IntP("rx-depth", "r", 0, "accepted, and ignored: "+noReceives)
 	}
 	if s.Op == perf.Send || s.Op == perf.Write {
 		flags.VarP(&sizeFlag[int]{bytes: &s.Inline}, "inline_size", "I", "longest message that is copied into its request")
@@ -78,6 +80,9 @@ func (p *perftestFlags) register(cmd *cobra.Command, s *perf.Spec) {
 	}
 }
 
+// noReceives is why some tests have no use for a number of them.
+const noReceives = "this test posts no receives"
+
 // notices says of each option that was given and is ignored that it is.
 func (f *perfFlags) notices(cmd *cobra.Command) {
 	for _, ignored := range ignoredFlags {
@@ -87,6 +92,9 @@ func (f *perfFlags) notices(cmd *cobra.Command) {
 	}
 	if f.interval.port || cmd.Flags().Changed("ib-port") {
 		fmt.Fprintln(cmd.ErrOrStderr(), "-i, --ib-port is ignored: there are no ports of RDMA devices")
+	}
+	if f.spec.RxDepth == 0 && cmd.Flags().Changed("rx-depth") {
+		fmt.Fprintln(cmd.ErrOrStderr(), "-r, --rx-depth is ignored:", noReceives)
 	}
 	if p := &f.perftest; p.postList > 0 && p.cqModerate > 0 && p.postList != p.cqModerate {
 		fmt.Fprintf(cmd.ErrOrStderr(), "-l, --post_list is ignored beside --cq-mod: %d operations are posted with one call and have one completion\n", p.cqModerate)

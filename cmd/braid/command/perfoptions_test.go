@@ -52,6 +52,21 @@ func TestOptionsOfPerftest(t *testing.T) {
 	}
 }
 
+// TestDepthOfNoReceives: perftest takes a number of receives for a test that has none.
+func TestDepthOfNoReceives(t *testing.T) {
+	for op, want := range map[perf.Op]bool{perf.Write: true, perf.Send: false} {
+		f, cmd, err := parsePerf(t, op, perf.Bandwidth, "-r 64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notices bytes.Buffer
+		cmd.SetErr(&notices)
+		if f.notices(cmd); strings.HasPrefix(notices.String(), "-r, --rx-depth is ignored") != want {
+			t.Errorf("%s: %q", op, notices.String())
+		}
+	}
+}
+
 // TestLetterOfTheInterval: perftest's letter of a port is that of a time here, unless the peer is perftest.
 func TestLetterOfTheInterval(t *testing.T) {
 	for _, test := range []struct {
