@@ -24,8 +24,8 @@ import (
 
 const (
 	defaultPingPort = 18516
-	// shortestInterval keeps a ping from being a flood.
-	shortestInterval = 10 * time.Millisecond
+	// shortestPing keeps a ping from being a flood.
+	shortestPing = 10 * time.Millisecond
 	// longestTimeout bounds the probes that wait for a reply.
 	longestTimeout = 30 * time.Second
 	// connectTime bounds the search for a responder.
@@ -145,8 +145,8 @@ func (f *pingFlags) finish(cmd *cobra.Command, hosts []string) (err error) {
 		return usageError{errors.New("--loopback chooses its own addresses: leave out --local and --port")}
 	case changed("count") && f.schedule.Count == 0:
 		return usageError{errors.New("--count must be above zero")}
-	case f.schedule.Interval < shortestInterval:
-		return usageError{fmt.Errorf("--interval %v: use %v or more, since a ping is not a flood", f.schedule.Interval, shortestInterval)}
+	case f.schedule.Interval < shortestPing:
+		return usageError{fmt.Errorf("--interval %v: use %v or more, since a ping is not a flood", f.schedule.Interval, shortestPing)}
 	case f.schedule.Timeout <= 0 || f.schedule.Timeout > longestTimeout:
 		return usageError{fmt.Errorf("--timeout %v: use up to %v", f.schedule.Timeout, longestTimeout)}
 	case changed("path") && changed("paths"):
@@ -210,17 +210,11 @@ func parseKinds(text string) (kinds []ping.By, err error) {
 // parseSizes reads sizes such as 64, 4K and 1M.
 func parseSizes(text string) (sizes []int, err error) {
 	for _, word := range strings.Split(text, ",") {
-		digits, unit := strings.ToUpper(word), 1
-		if d, ok := strings.CutSuffix(digits, "K"); ok {
-			digits, unit = d, 1<<10
-		} else if d, ok := strings.CutSuffix(digits, "M"); ok {
-			digits, unit = d, 1<<20
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 0 || n > ping.MaxWrite/unit || n*unit < ping.MinSize {
+		var n int
+		if err := (&sizeFlag[int]{bytes: &n}).Set(word); err != nil || n < ping.MinSize || n > ping.MaxWrite {
 			return nil, usageError{fmt.Errorf("--size %q: use %d to 1M, as in 64,4K,64K", word, ping.MinSize)}
 		}
-		sizes = append(sizes, n*unit)
+		sizes = append(sizes, n)
 	}
 	return sizes, nil
 }
