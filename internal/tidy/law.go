@@ -117,6 +117,9 @@ var law = map[string]roomLaw{
 	"internal/session": pureLaw("wire", "internal"),
 	"internal/mock":    pureLaw("internal"),
 
+	// Agents, the monitor, and what it makes of what they see.
+	"monitor": {rooms: []string{"cm", "verbs", "internal", "internal/ping"}},
+
 	// How operators reach programs.
 	"operate": {rooms: []string{"verbs", "transport", "internal"}, core: true, thirdParty: []string{"golang.org/x/sys"}},
 
@@ -130,7 +133,7 @@ var law = map[string]roomLaw{
 	"experiments": {rooms: libraryRooms},
 
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{
-		"sim/fuzz", "lab", "experiments", "internal/perf", "internal/demo", "internal/ping", "internal/qlog",
+		"sim/fuzz", "lab", "experiments", "monitor", "internal/perf", "internal/demo", "internal/ping", "internal/qlog",
 	})},
 	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments", "cmd"})},
 	"bench":    {rooms: libraryRooms},

@@ -183,7 +183,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithExamples(t *testing.T) {
-	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"perf", "flows"}, {"ping"}, {"ping", "serve"}, {"stat"}, {"why"}, {"version"}, {"man"}}
+	commands := [][]string{{}, {"demo"}, {"perf"}, {"perf", "serve"}, {"perf", "flows"}, {"ping"}, {"ping", "serve"}, {"stat"}, {"why"}, {"agent"}, {"monitor"}, {"version"}, {"man"}}
 	for _, adm := range []string{"", "show", "set", "history", "rollback"} {
 		commands = append(commands, strings.Fields("adm "+adm))
 	}

@@ -45,6 +45,8 @@ type pingFlags struct {
 	local                string
 	loopback             bool
 	trace, quiet, asJSON bool
+	mesh                 bool // what agents see instead
+	monitor              monitorFlags
 	schedule             ping.Schedule
 }
 
@@ -65,17 +67,24 @@ that programs' data takes:
   mp  WRITEs on a multi-path connection, which chooses its paths itself
 
 It goes on until -c probes have been sent to each host, or until it is
-interrupted; then it prints a summary by path. It fails if a host sent no reply.`,
+interrupted; then it prints a summary by path. It fails if a host sent no reply.
+
+--mesh sends nothing: it shows what the agents of a monitor see of each other, as a
+matrix.`,
 		Example: `  braid ping serve                     on host A
   braid ping A
   braid ping A B C -i 0.1 -c 100 --quiet
   braid ping A --by all --paths 16 -s 64,4K,64K
   braid ping A --path 3 --trace        one path, and its UDP source ports
   braid ping A -c 10 --json
-  braid ping --loopback -c 8           both ends on this machine`,
+  braid ping --loopback -c 8           both ends on this machine
+  braid ping --mesh --join-file token  what all agents see`,
 		Args:              arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, hosts []string) error {
+			if f.mesh {
+				return runMesh(cmd, &f.monitor, f.asJSON)
+			}
 			if err := f.finish(cmd, hosts); err != nil {
 				return err
 			}
@@ -106,6 +115,8 @@ func (f *pingFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.trace, "trace", false, "show by which UDP source port each path goes, and comes back")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
 	flags.BoolVar(&f.asJSON, "json", false, "print the summary as one JSON object, and nothing else")
+	flags.BoolVar(&f.mesh, "mesh", false, "show what the agents of a monitor see of each other")
+	f.monitor.register(cmd)
 	complete(cmd, "by", []string{"ud", "rc", "mp", "all"})
 }
 

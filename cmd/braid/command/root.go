@@ -29,7 +29,7 @@ hardware, kernel module or privilege (lab alone needs root). Start with 'braid d
 	root.SilenceErrors = true
 	root.DisableAutoGenTag = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newDemo(), newPerf(), newPing(), newStat(), newWhy(), newAdm(), newSim(), newLab(), newVersion(), newMan())
+	root.AddCommand(newDemo(), newPerf(), newPing(), newStat(), newWhy(), newAdm(), newAgent(), newMonitor(), newSim(), newLab(), newVersion(), newMan())
 	return root
 }
 
@@ -71,3 +71,6 @@ func printJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
+
+// printJSONLine prints an object in one line, for streams of them.
+func printJSONLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

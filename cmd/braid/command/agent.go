@@ -1,0 +1,115 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/monitor"
+	"github.com/braid-rdma/braid/udp"
+)
+
+// agentFlags are those of `braid agent`.
+type agentFlags struct {
+	monitorFlags
+	name, rack, local, state string
+	port, paths              int
+}
+
+// newAgent is `braid agent`.
+func newAgent() *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Probe other machines as the monitor says, and report",
+		Long: `agent runs on each machine: it probes others as the monitor says, replies to their
+probes, and reports what it sees. Without the monitor it goes on with the last pinglist, and
+keeps what it sees for an hour, which the monitor gets when it is back.`,
+		Example: `  braid agent --monitor 10.0.0.1:7480 --join-file token --rack r17
+  BRAID_JOIN=braid1... braid agent --name db3 --local 10.0.7.3`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.register(cmd)
+	flags.StringVar(&f.name, "name", "", "name of this machine (default: its host name)")
+	flags.StringVar(&f.rack, "rack", "", "rack of this machine: hosts of one are probed more often")
+	flags.StringVar(&f.local, "local", "", "address to probe from (default: the one that leads to the monitor)")
+	flags.StringVar(&f.state, "state", "", "file for the last pinglist (default: in the state directory of the user)")
+	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port at which it replies; 0 takes a free one")
+	flags.IntVar(&f.paths, "paths", 128, "source ports that it probes from")
+	return cmd
+}
+
+func (f *agentFlags) run(cmd *cobra.Command) error {
+	join, err := f.token()
+	if err != nil {
+		return err
+	}
+	if f.port < 0 || f.port > 65535 || f.paths < 1 {
+		return usageError{fmt.Errorf("--port %d, --paths %d: want a port, and one path at least", f.port, f.paths)}
+	}
+	if f.name == "" {
+		if f.name, err = os.Hostname(); err != nil {
+			return err
+		}
+	}
+	if f.state == "" {
+		f.state = filepath.Join(stateDir("agent"), f.name+".json")
+	}
+	local, err := f.localAddress()
+	if err != nil {
+		return err
+	}
+	d, err := udp.Open(udp.Config{Addr: local, Paths: f.paths})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	manager, err := cm.New(d, cm.Config{})
+	if err != nil {
+		return err
+	}
+	defer manager.Close()
+	a, err := monitor.NewAgent(monitor.AgentConfig{
+		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join,
+		State: f.state, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
+	})
+	if errors.Is(err, monitor.ErrJoin) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "agent of %s at %v\n", f.name, local)
+	if err := a.Run(cmd.Context()); cmd.Context().Err() == nil {
+		return err
+	}
+	return nil // there is no other end
+}
+
+// localAddress is where this machine is probed: the one given, or the one that leads to the monitor.
+func (f *agentFlags) localAddress() (netip.Addr, error) {
+	if f.local != "" {
+		addr, err := netip.ParseAddr(f.local)
+		if err != nil {
+			return addr, usageError{fmt.Errorf("--local %q is no IP address", f.local)}
+		}
+		return addr, nil
+	}
+	// Nothing is sent: the kernel only looks for the way.
+	c, err := net.Dial("udp", f.address)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer c.Close()
+	return netip.MustParseAddrPort(c.LocalAddr().String()).Addr(), nil
+}

@@ -1,0 +1,125 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/monitor"
+)
+
+// newMonitor is `braid monitor`.
+func newMonitor() *cobra.Command {
+	var (
+		cfg    monitor.Config
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "monitor",
+		Short: "Tell agents whom to probe, and what is at fault",
+		Long: `monitor is where the agents of a datacenter report: it tells each whom to probe (all
+of its rack, ten times a second, and hosts of all other racks, once a second, by source
+ports of which a part changes each hour), and says what is at fault: a host, the switch of
+a rack, a path, a host that is overloaded, or an agent that says nothing. It prints what
+happens, and keeps what agents report for --retention in --dir.
+
+Agents join over TLS with the token that it prints; only who has it can report or ask.
+It listens on loopback unless told otherwise.
+
+--json prints an object for each event: {"at", "says", "alarm": {"blame", "of", "since",
+"ended", "worst", "paths"}}.`,
+		Example: `  braid monitor
+  braid monitor --listen 0.0.0.0:7480 --dir /var/lib/braid
+  braid ping --mesh --monitor 10.0.0.1:7480 --join-file token`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.Window < time.Second || cfg.Window > time.Hour || cfg.Retention < cfg.Window {
+				return usageError{fmt.Errorf("--window %v, --retention %v: want 1s to 1h, and no less than that", cfg.Window, cfg.Retention)}
+			}
+			return runMonitor(cmd, &cfg, asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:7480", "address for agents; port 0 takes a free one")
+	flags.StringVar(&cfg.Dir, "dir", stateDir("monitor"), "directory for its key, token and what agents report")
+	flags.DurationVar(&cfg.Window, "window", 30*time.Second, "how often agents report")
+	flags.DurationVar(&cfg.Retention, "retention", 7*24*time.Hour, "how long it is kept what they report")
+	flags.Float64Var(&cfg.Limits.Loss, "loss", 0.02, "loss from which on something is wrong")
+	flags.BoolVar(&asJSON, "json", false, "print events as JSON objects, one in a line")
+	return cmd
+}
+
+// stateDir is where a daemon keeps things.
+func stateDir(name string) string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "braid", name)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "braid", name)
+	}
+	return filepath.Join(home, ".local", "state", "braid", name)
+}
+
+func runMonitor(cmd *cobra.Command, cfg *monitor.Config, asJSON bool) error {
+	events := make(chan monitor.Event, 1000)
+	cfg.OnEvent = func(e monitor.Event) {
+		select {
+		case events <- e:
+		default: // a terminal that is stopped does not stop the monitor
+		}
+	}
+	m, err := monitor.Start(*cfg)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	w := cmd.OutOrStdout()
+	if !asJSON {
+		fmt.Fprintf(w, "listening on %s\nagents join with: braid agent --monitor %s --join %s\n", m.Addr(), m.Addr(), m.Join())
+	}
+	for {
+		select {
+		case <-cmd.Context().Done():
+			return nil // there is no other end
+		case e := <-events:
+			if asJSON {
+				err = printJSONLine(w, &e)
+			} else {
+				_, err = fmt.Fprintf(w, "%s  %v\n", e.At.Local().Format(time.DateTime), &e)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// monitorFlags are how a command finds a monitor.
+type monitorFlags struct{ address, join, joinFile string }
+
+func (f *monitorFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.address, "monitor", "127.0.0.1:7480", "address of the monitor")
+	flags.StringVar(&f.join, "join", "", "the token that it printed; others can see it here, better use --join-file or BRAID_JOIN")
+	flags.StringVar(&f.joinFile, "join-file", "", "a file that has the token")
+}
+
+// token is what lets this program join.
+func (f *monitorFlags) token() (string, error) {
+	switch {
+	case f.join != "":
+		return f.join, nil
+	case f.joinFile != "":
+		text, err := os.ReadFile(f.joinFile)
+		return strings.TrimSpace(string(text)), err
+	case os.Getenv("BRAID_JOIN") != "":
+		return os.Getenv("BRAID_JOIN"), nil
+	}
+	return "", usageError{fmt.Errorf("the token of the monitor is needed: --join-file, BRAID_JOIN or --join")}
+}

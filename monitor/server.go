@@ -1,0 +1,428 @@
+package monitor
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// defaultWindow is R-Pingmesh's.
+	defaultWindow = 30 * time.Second
+	// grace is how long after its end a window may come.
+	grace = 5 * time.Second
+	// startTimeout is how long the embedded NATS may take to be ready.
+	startTimeout = 10 * time.Second
+	// maxHosts bounds what strangers with the token can make it keep.
+	maxHosts = 20_000
+	// badClock is by how much the clock of an agent may differ.
+	badClock = time.Minute
+	// keptEvents is how many events are remembered.
+	keptEvents = 10_000
+)
+
+// Config is that of a monitor; zero values stand for the defaults.
+type Config struct {
+	Listen    string        // address for agents, default 127.0.0.1:7480; port 0: a free one
+	Dir       string        // for its key, secret and windows; required
+	Window    time.Duration // default 30 s
+	Retention time.Duration // of windows, default 7 days
+	MaxBytes  int64         // of windows, default 1 GiB: the oldest go first
+	Mesh      Mesh
+	Limits    Limits
+	Log       *slog.Logger
+	// OnEvent is told of each event as it happens; it must return soon.
+	OnEvent func(Event)
+}
+
+// Monitor assigns pinglists to agents and judges what they see.
+type Monitor struct {
+	cfg    Config
+	creds  *credentials
+	server *server.Server
+	nats   *nats.Conn
+
+	mu      sync.Mutex
+	hosts   map[string]*known
+	serial  uint64
+	windows map[string]Window // the latest of each host
+	judge   *Judge
+	events  []Event
+
+	changed chan struct{} // hosts have come
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+// known is a host that has introduced itself.
+type known struct {
+	Host
+	port  uint16
+	clock time.Duration // by how much its clock is ahead
+	last  time.Time     // when it last said something
+}
+
+// Event is something that has happened.
+type Event struct {
+	At    time.Time `json:"at"`
+	Says  string    `json:"says"`
+	Alarm *Alarm    `json:"alarm,omitempty"`
+}
+
+func (e *Event) String() string {
+	switch {
+	case e.Alarm == nil:
+		return e.Says
+	case !e.Alarm.Ended.IsZero():
+		return fmt.Sprintf("ALARM ENDED [%s %s], after %v: %s", e.Alarm.Blame, e.Alarm.Of, e.Alarm.Ended.Sub(e.Alarm.Since).Round(time.Second), e.Says)
+	}
+	return fmt.Sprintf("ALARM [%s %s]: %s", e.Alarm.Blame, e.Alarm.Of, e.Says)
+}
+
+// Start starts a monitor.
+func Start(cfg Config) (m *Monitor, err error) {
+	if cfg.Dir == "" {
+		return nil, errors.New("monitor: a directory is needed")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:7480"
+	}
+	cfg.Window, cfg.Retention = orDefault(cfg.Window, defaultWindow), orDefault(cfg.Retention, 7*24*time.Hour)
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = 1 << 30
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	m = &Monitor{cfg: cfg, hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1)}
+	if m.creds, err = loadCredentials(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if err = m.startServer(); err == nil {
+		err = m.connect()
+	}
+	if err != nil {
+		m.Close()
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	m.end = end
+	m.running.Go(func() { m.assignAll(ctx) })
+	m.running.Go(func() { m.judgeAll(ctx) })
+	return m, nil
+}
+
+// startServer starts NATS in this process, for agents that have the secret, over TLS.
+func (m *Monitor) startServer() error {
+	host, text, err := net.SplitHostPort(m.cfg.Listen)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.cfg.Listen, err)
+	}
+	o := &server.Options{
+		Host: host, Port: int(port), Authorization: m.creds.secret, JetStream: true, StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{m.creds.certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 5, MaxPayload: 4 << 20,
+	}
+	if port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	if m.server, err = server.NewServer(o); err != nil {
+		return err
+	}
+	go m.server.Start()
+	if !m.server.ReadyForConnections(startTimeout) {
+		return fmt.Errorf("%s: not ready after %v; is the port in use?", m.cfg.Listen, startTimeout)
+	}
+	return nil
+}
+
+// connect makes the stream, and listens to agents.
+func (m *Monitor) connect() (err error) {
+	if m.nats, err = nats.Connect("", nats.InProcessServer(m.server), nats.Token(m.creds.secret), nats.Name("braid monitor")); err != nil {
+		return err
+	}
+	js, err := m.nats.JetStream()
+	if err != nil {
+		return err
+	}
+	stream := &nats.StreamConfig{
+		Name: streamName, Subjects: []string{subjectWindow + "*"}, MaxAge: m.cfg.Retention, MaxBytes: m.cfg.MaxBytes, Discard: nats.DiscardOld, Duplicates: 2 * kept,
+	}
+	if stream.Duplicates > stream.MaxAge {
+		stream.Duplicates = stream.MaxAge
+	}
+	if _, err = js.AddStream(stream); errors.Is(err, nats.ErrStreamNameAlreadyInUse) {
+		_, err = js.UpdateStream(stream)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = m.nats.Subscribe(subjectHello+"*", m.greeted); err != nil {
+		return err
+	}
+	if _, err = m.nats.Subscribe(subjectState, m.tellState); err != nil {
+		return err
+	}
+	if _, err = m.nats.Subscribe(subjectWindow+"*", m.reported); err != nil {
+		return err
+	}
+	return m.nats.Flush() // from here on agents get a reply
+}
+
+// Addr is where agents find the monitor.
+func (m *Monitor) Addr() string { return m.server.Addr().String() }
+
+// Join is what lets agents join.
+func (m *Monitor) Join() string { return m.creds.join() }
+
+// Close ends the monitor.
+func (m *Monitor) Close() {
+	if m.end != nil {
+		m.end()
+	}
+	m.running.Wait()
+	if m.nats != nil {
+		m.nats.Close()
+	}
+	if m.server != nil {
+		m.server.Shutdown()
+		m.server.WaitForShutdown()
+	}
+}
+
+// greeted takes the introduction of an agent, and replies with what it is to do.
+func (m *Monitor) greeted(msg *nats.Msg) {
+	var h hello
+	err := json.Unmarshal(msg.Data, &h)
+	if err == nil {
+		err = h.Host.check()
+	}
+	if name, wrong := nameOf(msg.Subject, subjectHello); err == nil && (wrong != nil || name != h.Host.Name) {
+		err = errors.New("another name than that of the subject")
+	}
+	if err == nil {
+		err = m.introduced(&h)
+	}
+	if err != nil {
+		m.cfg.Log.Warn("an agent is refused", "error", err)
+		return
+	}
+	text, err := json.Marshal(m.assignmentFor(h.Host.Name))
+	if err == nil {
+		err = msg.Respond(text)
+	}
+	if err != nil {
+		m.cfg.Log.Warn("an agent has no reply", "host", h.Host.Name, "error", err)
+	}
+}
+
+// introduced remembers a host.
+func (m *Monitor) introduced(h *hello) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	k := m.hosts[h.Host.Name]
+	if k == nil && len(m.hosts) >= maxHosts {
+		return fmt.Errorf("there are %d hosts", len(m.hosts))
+	}
+	if k == nil || k.Host != h.Host || k.port != h.Port {
+		m.serial++
+		select {
+		case m.changed <- struct{}{}:
+		default:
+		}
+	}
+	if k == nil {
+		k = &known{}
+		m.hosts[h.Host.Name] = k
+		m.note(Event{At: now, Says: fmt.Sprintf("%s of rack %q has joined.", h.Host.Name, h.Host.Rack)})
+	}
+	clock := h.Now.Sub(now).Round(time.Second)
+	if clock.Abs() > badClock && k.clock.Abs() <= badClock {
+		m.note(Event{At: now, Says: fmt.Sprintf("The clock of %s is wrong by %v.", h.Host.Name, clock)})
+	}
+	k.Host, k.port, k.clock, k.last = h.Host, h.Port, clock, now
+	return nil
+}
+
+// note remembers an event; the lock is held.
+func (m *Monitor) note(e Event) {
+	m.events = append(m.events, e)
+	if len(m.events) > keptEvents {
+		m.events = slices.Delete(m.events, 0, len(m.events)-keptEvents)
+	}
+	if m.cfg.OnEvent != nil {
+		m.cfg.OnEvent(e)
+	}
+}
+
+// assignmentFor is what a host is to do now.
+func (m *Monitor) assignmentFor(name string) *assignment {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := &assignment{Version: version, Serial: m.serial, Window: m.cfg.Window, Targets: []assigned{}}
+	k := m.hosts[name]
+	if k == nil {
+		return a
+	}
+	for _, t := range m.cfg.Mesh.Pinglist(k.Host, m.sortedHosts(), time.Now()) {
+		a.Targets = append(a.Targets, assigned{t, m.hosts[t.Host].port})
+	}
+	return a
+}
+
+// sortedHosts are all hosts by name; the lock is held.
+func (m *Monitor) sortedHosts() []Host {
+	all := make([]Host, 0, len(m.hosts))
+	for _, k := range m.hosts {
+		all = append(all, k.Host)
+	}
+	slices.SortFunc(all, func(a, b Host) int { return compareNames(a.Name, b.Name) })
+	return all
+}
+
+func compareNames(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// assignAll tells every agent what to do when hosts have come, and each hour.
+func (m *Monitor) assignAll(ctx context.Context) {
+	for {
+		hour := time.Until(time.Now().Truncate(time.Hour).Add(time.Hour))
+		timer := time.NewTimer(hour)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-m.changed:
+			timer.Stop()
+			if sleep(ctx, time.Second) != nil { // others may come at the same time
+				return
+			}
+		}
+		for _, h := range m.Hosts() {
+			text, err := json.Marshal(m.assignmentFor(h.Name))
+			if err == nil {
+				err = m.nats.Publish(subjectAssign+token(h.Name), text)
+			}
+			if err != nil {
+				m.cfg.Log.Warn("an agent is not told", "host", h.Name, "error", err)
+			}
+		}
+	}
+}
+
+// reported takes a window of an agent. The stream stores it beside this.
+func (m *Monitor) reported(msg *nats.Msg) {
+	var w Window
+	err := json.Unmarshal(msg.Data, &w)
+	if err == nil {
+		err = w.check()
+	}
+	if name, wrong := nameOf(msg.Subject, subjectWindow); err == nil && (wrong != nil || name != w.Host) {
+		err = errors.New("another name than that of the subject")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.hosts[w.Host]
+	if err != nil || k == nil {
+		m.cfg.Log.Warn("a window is refused", "host", w.Host, "error", err)
+		return
+	}
+	k.last = time.Now()
+	if w.At.After(m.windows[w.Host].At) {
+		m.windows[w.Host] = w
+	}
+}
+
+// judgeAll judges each window when it is complete.
+func (m *Monitor) judgeAll(ctx context.Context) {
+	for {
+		now := time.Now()
+		end := now.Truncate(m.cfg.Window).Add(m.cfg.Window)
+		if sleep(ctx, end.Add(min(grace, m.cfg.Window/2)).Sub(now)) != nil {
+			return
+		}
+		m.judgeWindow(end)
+	}
+}
+
+// judgeWindow looks at the windows that ended at a time, by the monitor's clock.
+func (m *Monitor) judgeWindow(end time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var windows []Window
+	var hosts []Host
+	for _, h := range m.sortedHosts() {
+		k := m.hosts[h.Name]
+		w, ok := m.windows[h.Name]
+		if !ok && end.Sub(k.last) < 2*m.cfg.Window {
+			continue // it has just come
+		}
+		hosts = append(hosts, h)
+		if ok && w.At.Add(-k.clock).After(end.Add(-m.cfg.Window/2)) {
+			windows = append(windows, w)
+		}
+	}
+	for _, a := range m.judge.Judge(end, hosts, windows) {
+		m.note(Event{At: end, Says: a.Says, Alarm: &a})
+	}
+}
+
+// Hosts are those that have joined, by name.
+func (m *Monitor) Hosts() []Host {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sortedHosts()
+}
+
+// Alarms are those that have not ended.
+func (m *Monitor) Alarms() []Alarm {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.judge.Active()
+}
+
+// Events are what has happened, the latest at the end.
+func (m *Monitor) Events() []Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.events)
+}
+
+// Windows are the latest of all hosts, by name.
+func (m *Monitor) Windows() []Window {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]Window, 0, len(m.windows))
+	for _, w := range m.windows {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b Window) int { return compareNames(a.Host, b.Host) })
+	return all
+}

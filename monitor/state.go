@@ -1,0 +1,112 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// State is what a monitor knows at one moment.
+type State struct {
+	Schema int           `json:"schema"`
+	At     time.Time     `json:"at"`
+	Window time.Duration `json:"window_ns"`
+	Hosts  []HostState   `json:"hosts"`
+	Mesh   []Cell        `json:"mesh"`
+	Alarms []Alarm       `json:"alarms"`
+	Events []Event       `json:"events"` // the latest hundred
+}
+
+// HostState is a host as the monitor knows it.
+type HostState struct {
+	Host
+	Last  time.Time     `json:"last"`               // when it last said something
+	Clock time.Duration `json:"clock_ns,omitempty"` // by how much its clock is ahead
+	Stale bool          `json:"stale,omitempty"`    // it does not report
+}
+
+// Cell is what one host saw of another in its latest window.
+type Cell struct {
+	From    string        `json:"from"`
+	To      string        `json:"to"`
+	Sent    int           `json:"sent"`
+	Lost    int           `json:"lost"`
+	Network time.Duration `json:"network_ns"` // the 99th percentile of the worst path
+}
+
+// subjectState is asked for the state.
+const subjectState = "braid.state"
+
+// State is what the monitor knows now.
+func (m *Monitor) State() *State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	s := &State{
+		Schema: version, At: now, Window: m.cfg.Window, Hosts: []HostState{}, Mesh: []Cell{}, Alarms: m.judge.Active(),
+		Events: slices.Clone(m.events[max(0, len(m.events)-100):]),
+	}
+	for _, h := range m.sortedHosts() {
+		k := m.hosts[h.Name]
+		state := HostState{Host: h, Last: k.last, Clock: k.clock, Stale: m.stale(k, now)}
+		s.Hosts = append(s.Hosts, state)
+		if !state.Stale {
+			s.Mesh = append(s.Mesh, cells(m.windows[h.Name])...)
+		}
+	}
+	return s
+}
+
+// stale says whether a host has not reported for two windows; the lock is held.
+func (m *Monitor) stale(k *known, now time.Time) bool {
+	w, ok := m.windows[k.Name]
+	return !ok || now.Sub(w.At.Add(-k.clock)) > 2*m.cfg.Window+grace
+}
+
+// cells sums up the paths of a window.
+func cells(w Window) (all []Cell) {
+	for _, p := range w.Pairs { // which are in the order of their hosts
+		if n := len(all); n == 0 || all[n-1].To != p.To {
+			all = append(all, Cell{From: w.Host, To: p.To})
+		}
+		c := &all[len(all)-1]
+		c.Sent, c.Lost, c.Network = c.Sent+p.Sent, c.Lost+p.Lost, max(c.Network, p.Network)
+	}
+	slices.SortFunc(all, func(a, b Cell) int { return cmp.Compare(a.To, b.To) })
+	return all
+}
+
+// tellState replies to who asks for the state.
+func (m *Monitor) tellState(msg *nats.Msg) {
+	text, err := json.Marshal(m.State())
+	if err == nil {
+		err = msg.Respond(text)
+	}
+	if err != nil {
+		m.cfg.Log.Warn("the state cannot be told", "error", err)
+	}
+}
+
+// AskState asks a monitor what it knows.
+func AskState(ctx context.Context, address, join string) (*State, error) {
+	fingerprint, secret, err := parseJoin(join)
+	if err != nil {
+		return nil, err
+	}
+	c, err := nats.Connect("tls://"+address, nats.Secure(pinned(fingerprint)), nats.Token(secret), nats.Name("braid"), nats.MaxReconnects(0))
+	if err != nil {
+		return nil, fmt.Errorf("monitor %s: %w", address, err)
+	}
+	defer c.Close()
+	m, err := c.RequestWithContext(ctx, subjectState, nil)
+	if err != nil {
+		return nil, fmt.Errorf("monitor %s: %w", address, err)
+	}
+	s := new(State)
+	return s, json.Unmarshal(m.Data, s)
+}
