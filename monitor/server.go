@@ -60,6 +60,8 @@ type Monitor struct {
 	windows map[string]Window // the latest of each host
 	judge   *Judge
 	events  []Event
+	news    uint64        // counts what has changed
+	told    chan struct{} // closed when it does
 
 	changed chan struct{} // hosts have come
 	end     context.CancelFunc
@@ -109,7 +111,7 @@ func Start(cfg Config) (m *Monitor, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	m = &Monitor{cfg: cfg, hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1)}
+	m = &Monitor{cfg: cfg, hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1), told: make(chan struct{})}
 	if m.creds, err = loadCredentials(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -272,6 +274,21 @@ func (m *Monitor) note(e Event) {
 	if m.cfg.OnEvent != nil {
 		m.cfg.OnEvent(e)
 	}
+	m.tell()
+}
+
+// tell wakes those who wait for news; the lock is held.
+func (m *Monitor) tell() {
+	m.news++
+	close(m.told)
+	m.told = make(chan struct{})
+}
+
+// newsAfter is closed with the next news; number counts those so far.
+func (m *Monitor) newsAfter() (changed <-chan struct{}, number uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.told, m.news
 }
 
 // assignmentFor is what a host is to do now.
@@ -392,6 +409,7 @@ func (m *Monitor) judgeWindow(end time.Time) {
 	for _, a := range m.judge.Judge(end, hosts, windows) {
 		m.note(Event{At: end, Says: a.Says, Alarm: &a})
 	}
+	m.tell() // there are new windows
 }
 
 // Hosts are those that have joined, by name.

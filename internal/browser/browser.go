@@ -65,24 +65,41 @@ func Look(ctx context.Context, dir string, page []byte, widths ...int) ([]View, 
 	if err := os.WriteFile(filepath.Join(dir, "page.html"), page, 0o600); err != nil {
 		return nil, err
 	}
-	dom, err := run(ctx, program, filepath.Join(dir, "profile"), frames)
+	dom, err := run(ctx, program, filepath.Join(dir, "profile"), "file://"+frames)
 	if err != nil {
 		return nil, err
 	}
 	return parse(dom)
 }
 
-// run returns the document that the browser has made of a file.
-func run(ctx context.Context, program, profile, file string) ([]byte, error) {
+// Visit loads a page by its address, which may load other things, and returns the document when it has a text in
+// it. What it loads must come to an end. Files of the browser go to dir, which the caller removes.
+func Visit(ctx context.Context, dir, address, text string) (string, error) {
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		return "", ErrMissing
+	}
+	var dom []byte
+	for range 3 {
+		// The page's clock, which stands still while something is loaded.
+		dom, err = run(ctx, program, filepath.Join(dir, "profile"), address, "--virtual-time-budget=5000")
+		if err != nil || bytes.Contains(dom, []byte(text)) {
+			return string(dom), err
+		}
+	}
+	return string(dom), fmt.Errorf("browser: the page never has %q: %.2000s", text, dom)
+}
+
+// run returns the document that the browser has made of what is at an address.
+func run(ctx context.Context, program, profile, address string, more ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program,
+	cmd := exec.CommandContext(ctx, program, append(more,
 		"--headless", "--disable-gpu", "--disable-extensions", "--no-first-run", "--disable-background-networking",
 		"--disable-dev-shm-usage",        // which is small in containers
 		"--no-sandbox",                   // which root cannot have; the page is our own
-		"--disable-dev-shm-usage",        // which is small in containers
 		"--allow-file-access-from-files", // to look into the frames
-		"--user-data-dir="+profile, "--dump-dom", "file://"+file)
+		"--user-data-dir="+profile, "--dump-dom", address)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

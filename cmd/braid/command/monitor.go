@@ -16,6 +16,7 @@ import (
 func newMonitor() *cobra.Command {
 	var (
 		cfg    monitor.Config
+		page   string
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -25,7 +26,8 @@ func newMonitor() *cobra.Command {
 of its rack, ten times a second, and hosts of all other racks, once a second, by source
 ports of which a part changes each hour), and says what is at fault: a host, the switch of
 a rack, a path, a host that is overloaded, or an agent that says nothing. It prints what
-happens, and keeps what agents report for --retention in --dir.
+happens, shows it on a page for a browser on this machine (--http; from another one through
+ssh -L), and keeps what agents report for --retention in --dir.
 
 Agents join over TLS with the token that it prints; only who has it can report or ask.
 It listens on loopback unless told otherwise.
@@ -40,12 +42,13 @@ It listens on loopback unless told otherwise.
 			if cfg.Window < time.Second || cfg.Window > time.Hour || cfg.Retention < cfg.Window {
 				return usageError{fmt.Errorf("--window %v, --retention %v: want 1s to 1h, and no less than that", cfg.Window, cfg.Retention)}
 			}
-			return runMonitor(cmd, &cfg, asJSON)
+			return runMonitor(cmd, &cfg, page, asJSON)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:7480", "address for agents; port 0 takes a free one")
+	flags.StringVar(&page, "http", "127.0.0.1:7481", "loopback address of the page; empty: there is none")
 	flags.StringVar(&cfg.Dir, "dir", stateDir("monitor"), "directory for its key, token and what agents report")
 	flags.DurationVar(&cfg.Window, "window", 30*time.Second, "how often agents report")
 	flags.DurationVar(&cfg.Retention, "retention", 7*24*time.Hour, "how long it is kept what they report")
@@ -66,7 +69,7 @@ func stateDir(name string) string {
 	return filepath.Join(home, ".local", "state", "braid", name)
 }
 
-func runMonitor(cmd *cobra.Command, cfg *monitor.Config, asJSON bool) error {
+func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON bool) error {
 	events := make(chan monitor.Event, 1000)
 	cfg.OnEvent = func(e monitor.Event) {
 		select {
@@ -80,8 +83,19 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, asJSON bool) error {
 	}
 	defer m.Close()
 	w := cmd.OutOrStdout()
+	if page != "" {
+		p, err := m.ServePage(page)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		page = p.URL()
+	}
 	if !asJSON {
 		fmt.Fprintf(w, "listening on %s\nagents join with: braid agent --monitor %s --join %s\n", m.Addr(), m.Addr(), m.Join())
+		if page != "" {
+			fmt.Fprintf(w, "page: %s\n", page)
+		}
 	}
 	for {
 		select {

@@ -41,7 +41,7 @@ func inBackground(t *testing.T, args ...string) *bufio.Scanner {
 func TestMonitorAndAgents(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
-	lines := inBackground(t, "monitor", "--listen", "127.0.0.1:0", "--window", "1s", "--dir", filepath.Join(dir, "m"))
+	lines := inBackground(t, "monitor", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--window", "1s", "--dir", filepath.Join(dir, "m"))
 	lines.Scan()
 	address, found := strings.CutPrefix(lines.Text(), "listening on ")
 	lines.Scan()
@@ -100,7 +100,9 @@ func TestMonitorBadArguments(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 	}
-	if code, _, stderr := braid(t, "monitor", "--listen", "nowhere", "--dir", t.TempDir()); code != exitFailed || stderr == "" {
-		t.Errorf("exit code %d, %s", code, stderr)
+	for _, flags := range [][]string{{"--listen", "nowhere"}, {"--listen", "127.0.0.1:0", "--http", "0.0.0.0:0"}} {
+		if code, _, stderr := braid(t, append([]string{"monitor", "--dir", t.TempDir()}, flags...)...); code != exitFailed || stderr == "" {
+			t.Errorf("%v: exit code %d, %s", flags, code, stderr)
+		}
 	}
 }
