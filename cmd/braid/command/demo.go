@@ -24,6 +24,7 @@ func newDemo() *cobra.Command {
 		duration  float64
 		asJSON    bool
 		responder bool
+		monitored bool
 		trace     tracer
 	)
 	cmd := &cobra.Command{
@@ -35,12 +36,21 @@ streams data, cuts one of the paths silently and restores it later, while every
 chunk of the stream is checked at the other end. It needs no privilege and no
 configuration, and takes some ten seconds.
 
-It fails if a single byte is not what it should be.`,
-		Example: "  braid demo\n  braid demo --paths 8 --duration 12\n  braid demo --json",
+It fails if a single byte is not what it should be.
+
+--monitor shows something else: a monitor with its page, two agents and some traffic, in
+one process, until it is interrupted, or for --duration.`,
+		Example: "  braid demo\n  braid demo --paths 8 --duration 12\n  braid demo --json\n  braid demo --monitor",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if responder {
 				return runResponder(cmd, config.Paths)
+			}
+			if monitored {
+				if !cmd.Flags().Changed("duration") {
+					duration = 0 // until it is interrupted
+				}
+				return runDemoMonitor(cmd, seconds(duration))
 			}
 			config.Duration = seconds(duration)
 			checked := config.WithDefaults()
@@ -60,6 +70,7 @@ It fails if a single byte is not what it should be.`,
 	registerCC(cmd, &config.CC, false)
 	trace.register(cmd, "what the requester's queue pair does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
+	flags.BoolVar(&monitored, "monitor", false, "show the monitor and its page instead")
 	flags.BoolVar(&responder, "responder", false, "be the second process")
 	// It exists for the process that the command starts itself.
 	_ = flags.MarkHidden("responder")

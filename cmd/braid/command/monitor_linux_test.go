@@ -106,3 +106,12 @@ func TestMonitorBadArguments(t *testing.T) {
 		}
 	}
 }
+
+// The demonstration has agents that see each other, and ends by itself.
+func TestDemoMonitor(t *testing.T) {
+	statDir(t)
+	code, stdout, stderr := braid(t, "demo", "--monitor", "--duration", "6")
+	if code != exitOK || stderr != "" || !strings.Contains(stdout, "page: http://127.0.0.1:") || !strings.Contains(stdout, "2 hosts") {
+		t.Errorf("%d, %s\n%s", code, stderr, stdout)
+	}
+}
