@@ -6,6 +6,6 @@
 // device. The operator's side is Programs and Dial, behind `braid why` and `braid adm`. Evidence.Explain says in plain words what
 // limits a transfer.
 //
-// Nothing of this is on the way of a packet: what is asked takes the lock of the device as Stats does, a
-// thousand times a second while samples are taken, and never else.
+// Nothing of this is on the way of a packet: what is asked takes the lock of the device as Stats does, some hundred
+// times a second while samples are taken, and never else.
 package operate

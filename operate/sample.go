@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// sampleEvery is the mean time between two samples of the queue pairs, and stateEvery the least time
+	// sampleEvery is the mean time between two samples of the queue pairs: some hundred tell a share to a few percent, and each
+	// takes the lock of the device and wakes a thread. stateEvery is the least time
 	// between two of the channels, for which the owner of the context has to do something.
-	sampleEvery = time.Millisecond
+	sampleEvery = 3 * time.Millisecond
 	stateEvery  = 20 * time.Millisecond
 	// maxSampled is of how many queue pairs samples are taken: the lock of the device is held for each.
 	maxSampled = 64

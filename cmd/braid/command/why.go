@@ -33,7 +33,7 @@ func newWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why [PID | PID/CHANNEL | PID/0xQPN | PEER] ...",
 		Short: "Say what limits the transfers of running programs",
-		Long: `why looks at programs of this user that use braid for a moment, a thousand times
+		Long: `why looks at programs of this user that use braid for a moment, some hundred times
 a second, and says in plain words what limits their transfers: the network or one
 path of it, the peer, the program itself, or the machine; with the evidence, and
 with what to do.
@@ -41,7 +41,7 @@ with what to do.
 A program is named by its process number, one of its channels or queue pairs by
 that and its own number, and an IP address stands for the transfers with that peer.
 Without any, all are looked at. The programs offer a socket for this, which only
-their user can open; looking costs them about half a percent of a processor.
+their user can open; being looked at costs a transfer at full speed a few percent.
 
 --json prints {"schema", "programs": [{"evidence", "findings": [{"cause",
 "queue_pair", "share", "says", "evidence", "advice"}]}]}. The causes are words that
