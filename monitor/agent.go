@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,14 +162,7 @@ func (a *Agent) untilWindow() time.Duration {
 func (a *Agent) windowLength() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return max(time.Second, orDefault(a.current.Window, defaultWindow))
-}
-
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
+	return max(time.Second, cmp.Or(a.current.Window, defaultWindow))
 }
 
 // introduce tells the monitor who this is, and takes what it assigns. One that is away is asked again later.

@@ -319,7 +319,7 @@ func (e *evidence) racks() (all []Alarm) {
 	return all
 }
 
-// mostFlows is the part of its flows that a rack loses probes on if its switch is at fault; with one of several paths it is less.
+// mostPartners is the part of other racks that a rack loses probes with if its switch is at fault.
 const mostPartners = 0.75
 
 // worstRack finds the rack that loses with three quarters of its partners, and more than any other.

@@ -39,15 +39,15 @@ func (m *Monitor) ServePage(address string) (*Page, error) {
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("monitor: the page is for loopback addresses, not %q: reach it from elsewhere through ssh", host)
 	}
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		return nil, err
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
 	p := &Page{monitor: m, listener: l, done: make(chan struct{})}
-	files, err := fs.Sub(web, "web")
-	if err != nil {
-		return nil, err
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/state", p.state)
 	mux.HandleFunc("GET /api/news", p.news)

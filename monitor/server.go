@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -104,7 +105,7 @@ func Start(cfg Config) (m *Monitor, err error) {
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:7480"
 	}
-	cfg.Window, cfg.Retention = orDefault(cfg.Window, defaultWindow), orDefault(cfg.Retention, 7*24*time.Hour)
+	cfg.Window, cfg.Retention = cmp.Or(cfg.Window, defaultWindow), cmp.Or(cfg.Retention, 7*24*time.Hour)
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 1 << 30
 	}
@@ -312,18 +313,8 @@ func (m *Monitor) sortedHosts() []Host {
 	for _, k := range m.hosts {
 		all = append(all, k.Host)
 	}
-	slices.SortFunc(all, func(a, b Host) int { return compareNames(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	return all
-}
-
-func compareNames(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // assignAll tells every agent what to do when hosts have come, and each hour.
@@ -441,6 +432,6 @@ func (m *Monitor) Windows() []Window {
 	for _, w := range m.windows {
 		all = append(all, w)
 	}
-	slices.SortFunc(all, func(a, b Window) int { return compareNames(a.Host, b.Host) })
+	slices.SortFunc(all, func(a, b Window) int { return cmp.Compare(a.Host, b.Host) })
 	return all
 }

@@ -145,6 +145,10 @@ func (g *sampler) add(q *verbs.QP, before verbs.Stats) {
 	if s := q.State(); q.Type() == verbs.UD || s == verbs.Reset || s == verbs.Init {
 		return // datagrams wait for nothing, and who is not connected for nobody
 	}
+	if len(g.pairs) == maxSampled {
+		g.left++ // who asks by number may ask for too many
+		return
+	}
 	p := &sampled{qp: q, before: before, paths: q.PathStats(), reasons: map[string]int{}}
 	g.pairs = append(g.pairs, p)
 	g.byNumber[uint32(q.Number())] = p
