@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +20,33 @@ func (c *Context) beginOffering() {
 	// Nil where it fails; StatsFile says why there is no directory.
 	c.offering, _ = operate.Offer(operate.Source{
 		Device: c.device, Labels: c.cfg.Labels, State: c.operatorState, Parameters: c.operatorParameters, Set: c.operatorSet,
+		Traces: c.operatorTraces,
 	})
+}
+
+// operatorTraces are the traces and slow events that the context has kept.
+func (c *Context) operatorTraces() (t *operate.Traces, err error) {
+	t = &operate.Traces{}
+	if t.Last, err = texts(c.Traces()); err == nil {
+		t.Slowest, err = texts(c.SlowestTraces())
+	}
+	if err == nil {
+		t.Slow, err = texts(c.SlowEvents())
+	}
+	return t, err
+}
+
+// texts are values as JSON.
+func texts[T any](all []T) ([]json.RawMessage, error) {
+	list := make([]json.RawMessage, len(all))
+	for i, one := range all {
+		text, err := json.Marshal(one)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = text
+	}
+	return list, nil
 }
 
 // operatorState is what an operator is shown of the context at this moment.

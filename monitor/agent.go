@@ -38,7 +38,9 @@ type AgentConfig struct {
 	Monitor string      // address, host:port
 	Join    string      // what the monitor printed
 	State   string      // a file for the last assignment; empty: it is not kept
-	Log     *slog.Logger
+	// ReadOnly keeps operators from changing the programs of this machine by way of the monitor.
+	ReadOnly bool
+	Log      *slog.Logger
 	// SourcePort is the source port of a path of the device; nil: it is not told.
 	SourcePort func(path int) uint16
 }
@@ -50,6 +52,10 @@ type Agent struct {
 	responder *ping.Responder
 	nats      *nats.Conn
 	seen      seen
+	collected collector
+	questions chan struct{} // holds one for each that is worked at
+	ctx       context.Context
+	end       context.CancelFunc
 
 	mu      sync.Mutex
 	current assignment
@@ -69,12 +75,13 @@ func NewAgent(cfg AgentConfig) (a *Agent, err error) {
 	if err := cfg.Host.check(); err != nil {
 		return nil, err
 	}
-	fingerprint, secret, err := parseJoin(cfg.Join)
+	options, err := joinAs(cfg.Join, RoleAgent)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Host.Paths = cfg.Manager.Device().Query().Paths
-	a = &Agent{cfg: cfg, running: map[string]context.CancelFunc{}, news: make(chan assignment, 1), connected: make(chan struct{}, 1)}
+	a = &Agent{cfg: cfg, running: map[string]context.CancelFunc{}, news: make(chan assignment, 1), connected: make(chan struct{}, 1), questions: make(chan struct{}, maxQuestions)}
+	a.ctx, a.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			a.release()
@@ -86,14 +93,20 @@ func NewAgent(cfg AgentConfig) (a *Agent, err error) {
 	if a.prober, err = ping.NewProber(cfg.Manager, ping.ProberOptions{SourcePort: cfg.SourcePort}); err != nil {
 		return nil, err
 	}
-	a.nats, err = nats.Connect("tls://"+cfg.Monitor, nats.Secure(pinned(fingerprint)), nats.Token(secret), nats.Name("braid agent "+cfg.Host.Name),
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
+	a.nats, err = nats.Connect("tls://"+cfg.Monitor, append(options, nats.Name("braid agent "+cfg.Host.Name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { cfg.Log.Warn("the monitor is away", "error", err) }),
-		nats.ConnectHandler(func(*nats.Conn) { a.found() }), nats.ReconnectHandler(func(*nats.Conn) { a.found() }))
+		nats.ConnectHandler(func(*nats.Conn) { a.found() }), nats.ReconnectHandler(func(*nats.Conn) { a.found() }))...)
 	if err != nil {
 		return nil, fmt.Errorf("monitor %s: %w", cfg.Monitor, err)
 	}
-	_, err = a.nats.Subscribe(subjectAssign+token(cfg.Host.Name), func(m *nats.Msg) { a.assigned(m.Data) })
+	name := token(cfg.Host.Name)
+	if _, err = a.nats.Subscribe(subjectAssign+name, func(m *nats.Msg) { a.assigned(m.Data) }); err != nil {
+		return nil, err
+	}
+	if _, err = a.nats.Subscribe(subjectRead+name, func(m *nats.Msg) { a.asked(m, false) }); err != nil {
+		return nil, err
+	}
+	_, err = a.nats.Subscribe(subjectChange+name, func(m *nats.Msg) { a.asked(m, true) })
 	return a, err
 }
 
@@ -106,6 +119,7 @@ func (a *Agent) found() {
 }
 
 func (a *Agent) release() {
+	a.end()
 	if a.nats != nil {
 		a.nats.Close()
 	}
@@ -123,6 +137,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	serving := make(chan error, 1)
 	go func() { serving <- a.responder.Serve(ctx) }()
+	a.probing.Go(func() { a.collected.run(ctx, a.windowLength) })
 	a.restore()
 	greet, window := time.NewTicker(helloEvery), time.NewTimer(a.untilWindow())
 	defer greet.Stop()
@@ -146,6 +161,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 	}
 	stop()
+	a.mu.Lock()
+	a.end() // and nothing is begun any more
+	a.mu.Unlock()
 	a.probing.Wait()
 	if served := <-serving; err == nil && ctx.Err() == nil {
 		err = served
@@ -301,7 +319,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // report sends the window that has ended, and those before it that the monitor does not have.
 func (a *Agent) report(at time.Time) {
-	w := Window{Host: a.cfg.Host.Name, At: at.Round(time.Second), Pairs: a.seen.take()}
+	w := Window{Host: a.cfg.Host.Name, At: at.Round(time.Second), Pairs: a.seen.take(), Programs: a.collected.take()}
 	a.unsent = append(a.unsent, w)
 	if most := int(kept / a.windowLength()); len(a.unsent) > most {
 		a.unsent = slices.Delete(a.unsent, 0, len(a.unsent)-most)

@@ -35,6 +35,8 @@ type Window struct {
 	Host  string    `json:"host"`
 	At    time.Time `json:"at"` // its end
 	Pairs []Pair    `json:"pairs"`
+	// Programs are those of the host that use braid, the busiest first.
+	Programs []ProgramWindow `json:"programs,omitempty"`
 }
 
 // Pair is what became of the probes to one host on one path.

@@ -16,32 +16,36 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
-// joinPrefix begins the text that lets an agent join: the fingerprint of the monitor's certificate follows, by which the agent knows the
-// monitor, and the secret, by which the monitor knows the agent.
-const joinPrefix = "braid1."
+// joinPrefix begins a token: a role, the fingerprint of the monitor's certificate, by which others know the monitor, and a secret, by which
+// the monitor knows them, follow, with dots between them.
+const joinPrefix = "braid1"
 
-// ErrJoin means that a text does not let anybody join.
-var ErrJoin = errors.New("not a join token: it begins with " + joinPrefix + " and is what the monitor printed")
+// ErrJoin means that a text is not the token that is needed.
+var ErrJoin = errors.New("not a join token: it begins with " + joinPrefix + ". and is in the directory of the monitor")
 
 // credentials are a monitor's.
 type credentials struct {
 	certificate tls.Certificate
-	secret      string
+	secrets     map[Role]string
 }
 
-// join is the text that agents need.
-func (c *credentials) join() string {
+// join is the token of a role.
+func (c *credentials) join(r Role) string {
 	sum := sha256.Sum256(c.certificate.Certificate[0])
-	return joinPrefix + base64.RawURLEncoding.EncodeToString(sum[:]) + "." + c.secret
+	return strings.Join([]string{joinPrefix, string(r), base64.RawURLEncoding.EncodeToString(sum[:]), c.secrets[r]}, ".")
 }
+
+// JoinFile is the name of the file with the token of a role in the directory of a monitor.
+func JoinFile(r Role) string { return "join-" + string(r) }
 
 // loadCredentials reads the credentials in a directory, or makes them.
 func loadCredentials(dir string) (*credentials, error) {
-	keyFile, secretFile := filepath.Join(dir, "tls.pem"), filepath.Join(dir, "secret")
+	keyFile := filepath.Join(dir, "tls.pem")
 	pair, err := os.ReadFile(keyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		pair, err = newCertificate(keyFile)
@@ -49,21 +53,41 @@ func loadCredentials(dir string) (*credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &credentials{}
+	c := &credentials{secrets: map[Role]string{}}
 	if c.certificate, err = tls.X509KeyPair(pair, pair); err != nil {
 		return nil, fmt.Errorf("%s: %w", keyFile, err)
 	}
-	secret, err := os.ReadFile(secretFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		secret = []byte(rand.Text())
-		err = os.WriteFile(secretFile, secret, 0o600)
+	for _, r := range roles {
+		if err := c.loadSecret(filepath.Join(dir, JoinFile(r)), r); err != nil {
+			return nil, err
+		}
 	}
-	c.secret = strings.TrimSpace(string(secret))
-	if err == nil && len(c.secret) < 16 {
-		err = fmt.Errorf("%s: a secret of %d characters", secretFile, len(c.secret))
-	}
-	return c, err
+	return c, nil
 }
+
+// loadSecret reads the token of a role, or makes it. One of another certificate keeps its secret.
+func (c *credentials) loadSecret(file string, r Role) error {
+	text, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.secrets[r] = rand.Text()
+	case err != nil:
+		return err
+	default:
+		role, _, secret, err := parseJoin(string(text))
+		if err != nil || role != r || len(secret) < minSecret {
+			return fmt.Errorf("%s is damaged; remove it for a new token, with which every %s has to join anew: %w", file, r, ErrJoin)
+		}
+		c.secrets[r] = secret
+	}
+	if fresh := c.join(r) + "\n"; fresh != string(text) {
+		return os.WriteFile(file, []byte(fresh), 0o600)
+	}
+	return nil
+}
+
+// minSecret is the length of a secret that nobody guesses.
+const minSecret = 16
 
 // newCertificate makes a key and a certificate of its own for it. It has no end that matters: agents know it by its fingerprint.
 func newCertificate(file string) ([]byte, error) {
@@ -88,16 +112,18 @@ func newCertificate(file string) ([]byte, error) {
 	return text, os.WriteFile(file, text, 0o600)
 }
 
-// parseJoin reads what lets an agent join.
-func parseJoin(text string) (fingerprint [sha256.Size]byte, secret string, err error) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(text), joinPrefix)
-	encoded, secret, both := strings.Cut(rest, ".")
-	sum, err := base64.RawURLEncoding.DecodeString(encoded)
-	if !ok || !both || err != nil || len(sum) != len(fingerprint) || secret == "" {
-		return fingerprint, "", ErrJoin
+// parseJoin reads a token.
+func parseJoin(text string) (r Role, fingerprint [sha256.Size]byte, secret string, err error) {
+	parts := strings.Split(strings.TrimSpace(text), ".")
+	if len(parts) != 4 || parts[0] != joinPrefix || !slices.Contains(roles, Role(parts[1])) || parts[3] == "" {
+		return "", fingerprint, "", ErrJoin
+	}
+	sum, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || len(sum) != len(fingerprint) {
+		return "", fingerprint, "", ErrJoin
 	}
 	copy(fingerprint[:], sum)
-	return fingerprint, secret, nil
+	return Role(parts[1]), fingerprint, parts[3], nil
 }
 
 // pinned is TLS with the one server that has the certificate.

@@ -17,6 +17,8 @@ const (
 	subjectHello  = "braid.hello."  // a request of an agent, replied to with an assignment
 	subjectAssign = "braid.assign." // an assignment to an agent
 	subjectWindow = "braid.window." // a window of an agent, in the stream
+	subjectRead   = "braid.read."   // a question to an agent about the programs of its machine
+	subjectChange = "braid.change." // one that changes something there
 	streamName    = "BRAID_WINDOWS"
 )
 
@@ -81,10 +83,29 @@ func (w *Window) check() error {
 	if len(w.Pairs) > maxPairs {
 		return fmt.Errorf("%d pairs in a window", len(w.Pairs))
 	}
+	if len(w.Programs) > maxPrograms {
+		return fmt.Errorf("%d programs in a window", len(w.Programs))
+	}
+	for i := range w.Programs {
+		if err := w.Programs[i].check(); err != nil {
+			return err
+		}
+	}
 	for i := range w.Pairs {
 		if p := &w.Pairs[i]; p.Sent < 0 || p.Lost < 0 || p.Lost > p.Sent || p.Network < 0 || p.Responder < 0 || p.Prober < 0 {
 			return fmt.Errorf("pair %+v", *p)
 		}
+	}
+	return nil
+}
+
+// maxCounters is how many counters of a program are taken.
+const maxCounters = 256
+
+// check refuses a program that cannot be: its names are shown to people.
+func (w *ProgramWindow) check() error {
+	if len(w.Counters) > maxCounters || len(w.Pairs) > maxCounters || len(w.Program) > maxName || len(w.Labels) > maxEvent {
+		return fmt.Errorf("program %d tells too much", w.PID)
 	}
 	return nil
 }

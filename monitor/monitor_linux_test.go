@@ -60,7 +60,7 @@ func newMachine(t *testing.T, m *Monitor, name, rack string) *machine {
 	must(t, err)
 	t.Cleanup(func() { manager.Close() })
 	x := &machine{name: name, device: d, cfg: AgentConfig{
-		Host: Host{Name: name, Addr: d.Query().Addrs[0].String(), Rack: rack}, Manager: manager, Monitor: m.Addr(), Join: m.Join(),
+		Host: Host{Name: name, Addr: d.Query().Addrs[0].String(), Rack: rack}, Manager: manager, Monitor: m.Addr(), Join: m.Join(RoleAgent),
 		State: filepath.Join(t.TempDir(), "pinglist.json"), Log: testLog(t).With("agent", name),
 	}}
 	x.start(t)
@@ -121,7 +121,10 @@ func TestMesh(t *testing.T) {
 	c := newMachine(t, m, "c", "r2")
 	eventually(t, "all see each other", func() bool { return sees(m, "a", "b", "c") })
 	eventually(t, "the state tells so", func() bool {
-		state, err := AskState(t.Context(), m.Addr(), m.Join())
+		c, err := Dial(m.Addr(), m.Join(RoleReader))
+		must(t, err)
+		defer c.Close()
+		state, err := c.State(t.Context())
 		must(t, err)
 		return len(state.Hosts) == 3 && len(state.Mesh) == 6 && !state.Hosts[2].Stale && state.Mesh[0].Sent > 0
 	})
@@ -139,7 +142,7 @@ func TestMonitorIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := quick(t, dir)
-	addr, join := first.Addr(), first.Join()
+	addr, join := first.Addr(), first.Join(RoleAgent)
 	newMachine(t, first, "a", "r1")
 	newMachine(t, first, "b", "r1")
 	eventually(t, "both see each other", func() bool { return sees(first, "a", "b") })
@@ -150,7 +153,7 @@ func TestMonitorIsStartedAgain(t *testing.T) {
 	must(t, err)
 	t.Cleanup(again.Close)
 	back := time.Now()
-	if again.Join() != join {
+	if again.Join(RoleAgent) != join {
 		t.Error("the token has changed")
 	}
 	eventually(t, "both see each other again", func() bool { return sees(again, "a", "b") })
@@ -212,7 +215,7 @@ func TestAgentKeepsItsPinglist(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	m := quick(t, t.TempDir())
-	fingerprint, secret, err := parseJoin(m.Join())
+	_, fingerprint, secret, err := parseJoin(m.Join(RoleAgent))
 	must(t, err)
 	connect := func(o ...nats.Option) error {
 		c, err := nats.Connect("tls://"+m.Addr(), append(o, nats.MaxReconnects(0))...)
@@ -221,21 +224,21 @@ func TestStrangers(t *testing.T) {
 		}
 		return err
 	}
-	if err := connect(nats.Secure(pinned(fingerprint)), nats.Token(secret)); err != nil {
+	if err := connect(nats.Secure(pinned(fingerprint)), nats.UserInfo(string(RoleAgent), secret), nats.CustomInboxPrefix(RoleAgent.inbox())); err != nil {
 		t.Error(err)
 	}
-	if err := connect(nats.Secure(pinned(fingerprint)), nats.Token("guessed")); err == nil {
+	if err := connect(nats.Secure(pinned(fingerprint)), nats.UserInfo(string(RoleAgent), "guessed")); err == nil {
 		t.Error("a wrong secret is taken")
 	}
 	if err := connect(nats.Secure(pinned(fingerprint))); err == nil {
 		t.Error("no secret is needed")
 	}
 	fingerprint[3]++
-	if err := connect(nats.Secure(pinned(fingerprint)), nats.Token(secret)); err == nil || !strings.Contains(err.Error(), "not the monitor") {
+	if err := connect(nats.Secure(pinned(fingerprint)), nats.UserInfo(string(RoleAgent), secret), nats.CustomInboxPrefix(RoleAgent.inbox())); err == nil || !strings.Contains(err.Error(), "not the monitor") {
 		t.Errorf("another monitor is trusted: %v", err)
 	}
-	for _, text := range []string{"", "braid1.", "braid1.x.y", m.Join()[1:], strings.Replace(m.Join(), ".", "", 2)} {
-		if _, _, err := parseJoin(text); !errors.Is(err, ErrJoin) {
+	for _, text := range []string{"", "braid1.", "braid1.x.y", "braid1.agent.x.y", m.Join(RoleAgent)[1:], strings.Replace(m.Join(RoleAgent), ".", "", 2)} {
+		if _, _, _, err := parseJoin(text); !errors.Is(err, ErrJoin) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -245,9 +248,9 @@ func TestStrangers(t *testing.T) {
 func TestBadAgents(t *testing.T) {
 	t.Parallel()
 	m := quick(t, t.TempDir())
-	fingerprint, secret, err := parseJoin(m.Join())
+	_, fingerprint, secret, err := parseJoin(m.Join(RoleAgent))
 	must(t, err)
-	c, err := nats.Connect("tls://"+m.Addr(), nats.Secure(pinned(fingerprint)), nats.Token(secret))
+	c, err := nats.Connect("tls://"+m.Addr(), nats.Secure(pinned(fingerprint)), nats.UserInfo(string(RoleAgent), secret), nats.CustomInboxPrefix(RoleAgent.inbox()))
 	must(t, err)
 	defer c.Close()
 	good := Host{Name: "good", Addr: "127.0.0.1", Rack: "r"}

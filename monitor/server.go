@@ -3,6 +3,7 @@ package monitor
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,7 @@ type Config struct {
 type Monitor struct {
 	cfg    Config
 	creds  *credentials
+	own    string // the secret by which it is itself
 	server *server.Server
 	nats   *nats.Conn
 
@@ -112,7 +114,7 @@ func Start(cfg Config) (m *Monitor, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	m = &Monitor{cfg: cfg, hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1), told: make(chan struct{})}
+	m = &Monitor{cfg: cfg, own: rand.Text(), hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1), told: make(chan struct{})}
 	if m.creds, err = loadCredentials(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -141,7 +143,7 @@ func (m *Monitor) startServer() error {
 		return fmt.Errorf("%s: %w", m.cfg.Listen, err)
 	}
 	o := &server.Options{
-		Host: host, Port: int(port), Authorization: m.creds.secret, JetStream: true, StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
+		Host: host, Port: int(port), Users: m.creds.users(m.own), JetStream: true, StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{m.creds.certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 5, MaxPayload: 4 << 20,
 	}
 	if port == 0 {
@@ -159,7 +161,7 @@ func (m *Monitor) startServer() error {
 
 // connect makes the stream, and listens to agents.
 func (m *Monitor) connect() (err error) {
-	if m.nats, err = nats.Connect("", nats.InProcessServer(m.server), nats.Token(m.creds.secret), nats.Name("braid monitor")); err != nil {
+	if m.nats, err = nats.Connect("", nats.InProcessServer(m.server), nats.UserInfo(monitorUser, m.own), nats.Name("braid monitor")); err != nil {
 		return err
 	}
 	js, err := m.nats.JetStream()
@@ -184,17 +186,23 @@ func (m *Monitor) connect() (err error) {
 	if _, err = m.nats.Subscribe(subjectState, m.tellState); err != nil {
 		return err
 	}
+	if _, err = m.nats.Subscribe(subjectChange+"*", m.noteChange); err != nil {
+		return err
+	}
 	if _, err = m.nats.Subscribe(subjectWindow+"*", m.reported); err != nil {
 		return err
 	}
 	return m.nats.Flush() // from here on agents get a reply
 }
 
+// Client asks the agents about the programs of their machines; it may change something if changes is true.
+func (m *Monitor) Client(changes bool) *Client { return &Client{m.nats, changes} }
+
 // Addr is where agents find the monitor.
 func (m *Monitor) Addr() string { return m.server.Addr().String() }
 
-// Join is what lets agents join.
-func (m *Monitor) Join() string { return m.creds.join() }
+// Join is the token of a role.
+func (m *Monitor) Join(r Role) string { return m.creds.join(r) }
 
 // Close ends the monitor.
 func (m *Monitor) Close() {

@@ -2,9 +2,7 @@ package monitor
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -90,23 +88,4 @@ func (m *Monitor) tellState(msg *nats.Msg) {
 	if err != nil {
 		m.cfg.Log.Warn("the state cannot be told", "error", err)
 	}
-}
-
-// AskState asks a monitor what it knows.
-func AskState(ctx context.Context, address, join string) (*State, error) {
-	fingerprint, secret, err := parseJoin(join)
-	if err != nil {
-		return nil, err
-	}
-	c, err := nats.Connect("tls://"+address, nats.Secure(pinned(fingerprint)), nats.Token(secret), nats.Name("braid"), nats.MaxReconnects(0))
-	if err != nil {
-		return nil, fmt.Errorf("monitor %s: %w", address, err)
-	}
-	defer c.Close()
-	m, err := c.RequestWithContext(ctx, subjectState, nil)
-	if err != nil {
-		return nil, fmt.Errorf("monitor %s: %w", address, err)
-	}
-	s := new(State)
-	return s, json.Unmarshal(m.Data, s)
 }

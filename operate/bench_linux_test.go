@@ -31,11 +31,12 @@ func BenchmarkWriteBesideOperator(b *testing.B) {
 			}
 		}},
 		{"stopped", func(ctx context.Context, p *Program) {
+			conn := p.carrier.(*socket)
 			for range 1000 { // as many as the socket takes
-				if _, err := p.conn.Write([]byte(`{"do":"device"}` + "\n")); err != nil {
+				if _, err := conn.Write([]byte(`{"do":"device"}` + "\n")); err != nil {
 					break
 				}
-				_ = p.conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+				_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 			}
 			<-ctx.Done()
 		}},

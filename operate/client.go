@@ -2,6 +2,7 @@ package operate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,13 @@ const maxResponse = 64 << 20
 // Program is a program that offers its socket, seen from an operator's side. One goroutine at a time uses it.
 type Program struct {
 	Identity
-	conn  net.Conn
-	lines *bufio.Reader
+	carrier carrier
+}
+
+// carrier takes a line to a program and brings one back.
+type carrier interface {
+	exchange(ctx context.Context, line []byte) ([]byte, error)
+	Close() error
 }
 
 // greetingTime is how long a program may take to say who it is: one that was stopped never does.
@@ -72,7 +78,7 @@ func Dial(ctx context.Context, path string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{conn: conn, lines: bufio.NewReader(conn)}
+	p := &Program{carrier: &socket{conn, bufio.NewReader(conn)}}
 	if err := p.ask(ctx, &request{Do: askIdentity}, &p.Identity); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -81,18 +87,36 @@ func Dial(ctx context.Context, path string) (*Program, error) {
 }
 
 // Close ends the connection.
-func (p *Program) Close() error { return p.conn.Close() }
+func (p *Program) Close() error { return p.carrier.Close() }
+
+// Exchange takes a request of an operator elsewhere to the program, and returns what it responds.
+func (p *Program) Exchange(ctx context.Context, line []byte) ([]byte, error) {
+	return p.carrier.exchange(ctx, line)
+}
 
 // Device is the device of the program and its queue pairs, as they are now.
-func (p *Program) Device(ctx context.Context) (*Device, error) {
+func (p *Program) Device(ctx context.Context) (*Device, error) { return p.Busiest(ctx, 0) }
+
+// Busiest is the device with no more than some of its queue pairs: those that have moved most. Zero stands for all.
+func (p *Program) Busiest(ctx context.Context, most int) (*Device, error) {
 	d := new(Device)
-	return d, p.ask(ctx, &request{Do: askDevice}, d)
+	err := p.ask(ctx, &request{Do: askDevice, Most: most}, d)
+	d.Program.Host = p.Host
+	return d, err
+}
+
+// Traces are those that the program has kept of its messages.
+func (p *Program) Traces(ctx context.Context) (*Traces, error) {
+	t := new(Traces)
+	return t, p.ask(ctx, &request{Do: askTraces}, t)
 }
 
 // Gather takes samples for a while: of some queue pairs by number, or of those that do something.
 func (p *Program) Gather(ctx context.Context, took time.Duration, only ...uint32) (*Evidence, error) {
 	e := new(Evidence)
-	return e, p.ask(ctx, &request{Do: askEvidence, For: took, Only: only}, e)
+	err := p.ask(ctx, &request{Do: askEvidence, For: took, Only: only}, e)
+	e.Program.Host = p.Host
+	return e, err
 }
 
 // Parameters are what the program is set to.
@@ -117,24 +141,14 @@ func (p *Program) RollBack(ctx context.Context, change int, by string) (*Change,
 	return c, p.ask(ctx, &request{Do: askRollBack, Change: change, By: by}, c)
 }
 
-// ask sends a request and reads the response into result. The end of the context ends the connection.
+// ask sends a request and reads the response into result.
 func (p *Program) ask(ctx context.Context, q *request, result any) error {
-	stop := context.AfterFunc(ctx, func() { p.conn.Close() })
-	defer stop()
-	err := p.exchange(q, result)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-func (p *Program) exchange(q *request, result any) error {
 	q.Schema = schema
-	if err := json.NewEncoder(p.conn).Encode(q); err != nil {
+	line, err := json.Marshal(q)
+	if err != nil {
 		return err
 	}
-	line, err := readLine(p.lines)
-	if err != nil {
+	if line, err = p.carrier.exchange(ctx, line); err != nil {
 		return err
 	}
 	var r response
@@ -145,6 +159,25 @@ func (p *Program) exchange(q *request, result any) error {
 		return &RefusedError{p.Identity, r.Error}
 	}
 	return json.Unmarshal(r.Result, result)
+}
+
+// socket carries requests to a program of this machine.
+type socket struct {
+	net.Conn
+	lines *bufio.Reader
+}
+
+// exchange sends a line and reads one. The end of the context ends the connection.
+func (s *socket) exchange(ctx context.Context, line []byte) (response []byte, err error) {
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if _, err = s.Write(append(bytes.TrimSpace(line), '\n')); err == nil {
+		response, err = readLine(s.lines)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return response, err
 }
 
 // readLine reads a line that is not too long.
@@ -172,3 +205,15 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%v: %s", &e.Program, e.Reason) }
+
+// Remote is a program of another machine, whose requests exchange takes there.
+func Remote(i Identity, exchange func(ctx context.Context, line []byte) ([]byte, error)) *Program {
+	return &Program{i, remote(exchange)}
+}
+
+type remote func(ctx context.Context, line []byte) ([]byte, error)
+
+func (r remote) exchange(ctx context.Context, line []byte) ([]byte, error) { return r(ctx, line) }
+
+// Close has nothing to do: each request is one of its own.
+func (remote) Close() error { return nil }

@@ -1,7 +1,9 @@
 package operate
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/braid-rdma/braid/verbs"
@@ -19,6 +21,8 @@ type Device struct {
 	MRs        int               `json:"mrs"`
 	Registered uint64            `json:"registered_bytes"`
 	Counters   map[string]uint64 `json:"counters,omitempty"` // of the engine
+	Pairs      map[string]int    `json:"pairs"`              // how many queue pairs there are, by state
+	Sum        map[string]uint64 `json:"sum"`                // of the counters of all queue pairs that there are
 	QueuePairs []QueuePairState  `json:"queue_pairs"`
 }
 
@@ -38,14 +42,29 @@ type QueuePairState struct {
 	Paths      []Path            `json:"paths,omitempty"`
 }
 
-// state describes the device and all its queue pairs.
-func (s *Source) state() *Device {
+// state describes the device and its queue pairs, or the busiest of them.
+func (s *Source) state(most int) *Device {
 	attr := s.Device.Query()
 	d := &Device{
 		Schema: schema, Program: s.identity, At: time.Now(), Addrs: attr.Addrs, PDs: attr.PDs, CQs: attr.CQs, SRQs: attr.SRQs,
-		MRs: attr.MRs, Registered: attr.RegisteredBytes, Counters: s.deviceCounters(), QueuePairs: []QueuePairState{},
+		MRs: attr.MRs, Registered: attr.RegisteredBytes, Counters: s.deviceCounters(), Pairs: map[string]int{}, Sum: map[string]uint64{},
+		QueuePairs: []QueuePairState{},
 	}
-	for _, q := range s.Device.QPs() {
+	all := s.Device.QPs()
+	moved := make(map[*verbs.QP]uint64, len(all))
+	for _, q := range all {
+		stats := q.Stats()
+		moved[q] = stats.BytesSent + stats.BytesReceived
+		d.Pairs[q.State().String()]++
+		for name, n := range stats.Map() {
+			d.Sum[name] += n
+		}
+	}
+	if most > 0 && len(all) > most {
+		slices.SortStableFunc(all, func(a, b *verbs.QP) int { return cmp.Compare(moved[b], moved[a]) })
+		all = all[:most]
+	}
+	for _, q := range all {
 		d.QueuePairs = append(d.QueuePairs, stateOf(q))
 	}
 	return d

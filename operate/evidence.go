@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"encoding/json"
 	"net/netip"
 	"time"
 )
@@ -107,4 +108,11 @@ type ContextState struct {
 	Waiting     int
 	LongestPoll time.Duration
 	PollPlace   string
+}
+
+// Traces are what a program has kept of the way of its messages, each as package braid writes a Trace or a Slow.
+type Traces struct {
+	Last    []json.RawMessage `json:"last"`    // the latest at the end
+	Slowest []json.RawMessage `json:"slowest"` // the slowest first
+	Slow    []json.RawMessage `json:"slow"`    // phases and polls that took too long, the latest at the end
 }

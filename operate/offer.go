@@ -33,6 +33,8 @@ type Source struct {
 	// says whether it could. Nil: there is nothing.
 	Parameters func() []Parameter
 	Set        func(values map[string]string, dryRun bool) error
+	// Traces are those that were kept; nil: there are none.
+	Traces func() (*Traces, error)
 
 	identity Identity
 }
@@ -178,7 +180,7 @@ func (o *Offering) do(q *request) (any, error) {
 	case askIdentity:
 		return &o.source.identity, nil
 	case askDevice:
-		return o.source.state(), nil
+		return o.source.state(q.Most), nil
 	case askEvidence:
 		if q.For <= 0 || q.For > maxTook {
 			return nil, fmt.Errorf("samples of %v: want more than 0 and at most %v", q.For, maxTook)
@@ -197,6 +199,11 @@ func (o *Offering) do(q *request) (any, error) {
 		return slices.Clone(o.changes), nil
 	case askRollBack:
 		return o.rollBack(q.Change, q.By)
+	case askTraces:
+		if o.source.Traces == nil {
+			return &Traces{}, nil
+		}
+		return o.source.Traces()
 	}
 	return nil, fmt.Errorf("this version of braid does not know %q", q.Do)
 }

@@ -19,7 +19,21 @@ const (
 	askSet        = "set"
 	askHistory    = "history"
 	askRollBack   = "rollback"
+	askTraces     = "traces"
 )
+
+// Changes says whether a request, as a program reads it, changes something there, or might: one that is not known here does.
+func Changes(line []byte) bool {
+	var q request
+	if err := json.Unmarshal(line, &q); err != nil {
+		return true
+	}
+	switch q.Do {
+	case askIdentity, askDevice, askEvidence, askParameters, askHistory, askTraces:
+		return false
+	}
+	return true
+}
 
 // request is one line from an operator.
 type request struct {
@@ -27,6 +41,7 @@ type request struct {
 	Do     string            `json:"do"`
 	For    time.Duration     `json:"for_ns,omitempty"`  // evidence: how long
 	Only   []uint32          `json:"only,omitempty"`    // evidence: of these queue pairs; none: of those that do something
+	Most   int               `json:"most,omitempty"`    // device: no more queue pairs than these, the busiest; 0: all
 	Values map[string]string `json:"values,omitempty"`  // set
 	By     string            `json:"by,omitempty"`      // set, rollback: who changes it
 	Change int               `json:"change,omitempty"`  // rollback: the change that is undone
@@ -42,6 +57,7 @@ type response struct {
 
 // Identity is who offers a socket.
 type Identity struct {
+	Host    string    `json:"host,omitempty"` // empty: this machine
 	PID     int       `json:"pid"`
 	Number  int       `json:"number"` // of those that the process offers, from 1
 	Program string    `json:"program"`
@@ -49,7 +65,13 @@ type Identity struct {
 	Opened  time.Time `json:"opened"`
 }
 
-func (i *Identity) String() string { return fmt.Sprintf("%s (%d.%d)", i.Program, i.PID, i.Number) }
+func (i *Identity) String() string {
+	text := fmt.Sprintf("%s (%d.%d)", i.Program, i.PID, i.Number)
+	if i.Host != "" {
+		text += " of " + i.Host
+	}
+	return text
+}
 
 // Parameter is a value of a program that can be looked at, and some of which can be changed.
 type Parameter struct {

@@ -118,7 +118,7 @@ var law = map[string]roomLaw{
 	"internal/mock":    pureLaw("internal"),
 
 	// Agents, the monitor, and what it makes of what they see.
-	"monitor": {rooms: []string{"cm", "verbs", "internal", "internal/ping"}},
+	"monitor": {rooms: []string{"cm", "verbs", "operate", "internal", "internal/ping"}},
 
 	// How operators reach programs.
 	"operate": {rooms: []string{"verbs", "transport", "internal"}, core: true, thirdParty: []string{"golang.org/x/sys"}},

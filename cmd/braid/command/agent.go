@@ -21,6 +21,7 @@ type agentFlags struct {
 	monitorFlags
 	name, rack, local, state string
 	port, paths              int
+	readOnly                 bool
 }
 
 // newAgent is `braid agent`.
@@ -30,10 +31,11 @@ func newAgent() *cobra.Command {
 		Use:   "agent",
 		Short: "Probe other machines as the monitor says, and report",
 		Long: `agent runs on each machine: it probes others as the monitor says, replies to their
-probes, and reports what it sees. Without the monitor it goes on with the last pinglist, and
+probes, reports what it sees and what programs of its user that use braid do, and lets who has a token of
+the monitor ask them (braid why HOST, braid stat HOST). Without the monitor it goes on with the last pinglist, and
 keeps what it sees for an hour, which the monitor gets when it is back.`,
-		Example: `  braid agent --monitor 10.0.0.1:7480 --join-file token --rack r17
-  BRAID_JOIN=braid1... braid agent --name db3 --local 10.0.7.3`,
+		Example: `  braid agent --monitor 10.0.0.1:7480 --join-file join-agent --rack r17
+  BRAID_JOIN=braid1.agent... braid agent --name db3 --local 10.0.7.3`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -46,11 +48,12 @@ keeps what it sees for an hour, which the monitor gets when it is back.`,
 	flags.StringVar(&f.state, "state", "", "file for the last pinglist (default: in the state directory of the user)")
 	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port at which it replies; 0 takes a free one")
 	flags.IntVar(&f.paths, "paths", 128, "source ports that it probes from")
+	flags.BoolVar(&f.readOnly, "read-only", false, "let operators elsewhere look at the programs of this machine, but not change them")
 	return cmd
 }
 
 func (f *agentFlags) run(cmd *cobra.Command) error {
-	join, err := f.token()
+	join, err := f.token(monitor.RoleAgent)
 	if err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	defer manager.Close()
 	a, err := monitor.NewAgent(monitor.AgentConfig{
 		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join,
-		State: f.state, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
+		State: f.state, ReadOnly: f.readOnly, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
 	})
 	if errors.Is(err, monitor.ErrJoin) {
 		return usageError{err}

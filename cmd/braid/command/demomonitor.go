@@ -80,7 +80,7 @@ func startDemoAgent(ctx context.Context, running *sync.WaitGroup, m *monitor.Mon
 		d.Close()
 	}
 	a, err := monitor.NewAgent(monitor.AgentConfig{
-		Host: monitor.Host{Name: name, Addr: d.Query().Addrs[0].String(), Rack: rack}, Manager: manager, Monitor: m.Addr(), Join: m.Join(), State: state,
+		Host: monitor.Host{Name: name, Addr: d.Query().Addrs[0].String(), Rack: rack}, Manager: manager, Monitor: m.Addr(), Join: m.Join(monitor.RoleAgent), State: state,
 	})
 	if err != nil {
 		end()

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,14 +31,16 @@ a rack, a path, a host that is overloaded, or an agent that says nothing. It pri
 happens, shows it on a page for a browser on this machine (--http; from another one through
 ssh -L), and keeps what agents report for --retention in --dir.
 
-Agents join over TLS with the token that it prints; only who has it can report or ask.
+Agents join over TLS with the token that it prints. Tools of other machines ask it with
+another one, join-reader in --dir, or join-operator where they may change the parameters
+of programs: braid why HOST, braid stat HOST, braid adm --host HOST, braid ping --mesh.
 It listens on loopback unless told otherwise.
 
 --json prints an object for each event: {"at", "says", "alarm": {"blame", "of", "since",
 "ended", "worst", "paths"}}.`,
 		Example: `  braid monitor
   braid monitor --listen 0.0.0.0:7480 --dir /var/lib/braid
-  braid ping --mesh --monitor 10.0.0.1:7480 --join-file token`,
+  braid ping --mesh --monitor 10.0.0.1:7480 --join-file join-reader`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Window < time.Second || cfg.Window > time.Hour || cfg.Retention < cfg.Window {
@@ -92,7 +96,9 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON boo
 		page = p.URL()
 	}
 	if !asJSON {
-		fmt.Fprintf(w, "listening on %s\nagents join with: braid agent --monitor %s --join %s\n", m.Addr(), m.Addr(), m.Join())
+		fmt.Fprintf(w, "listening on %s\nagents join with: braid agent --monitor %s --join %s\n", m.Addr(), m.Addr(), m.Join(monitor.RoleAgent))
+		fmt.Fprintf(w, "readers and operators have the tokens in %s and %s\n",
+			filepath.Join(cfg.Dir, monitor.JoinFile(monitor.RoleReader)), filepath.Join(cfg.Dir, monitor.JoinFile(monitor.RoleOperator)))
 		if page != "" {
 			fmt.Fprintf(w, "page: %s\n", page)
 		}
@@ -120,20 +126,38 @@ type monitorFlags struct{ address, join, joinFile string }
 func (f *monitorFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.address, "monitor", "127.0.0.1:7480", "address of the monitor")
-	flags.StringVar(&f.join, "join", "", "the token that it printed; others can see it here, better use --join-file or BRAID_JOIN")
-	flags.StringVar(&f.joinFile, "join-file", "", "a file that has the token")
+	flags.StringVar(&f.join, "join", "", "a token of the monitor; others can see it here, better use --join-file or BRAID_JOIN")
+	flags.StringVar(&f.joinFile, "join-file", "", "a file that has the token, such as join-reader in the directory of the monitor")
 }
 
-// token is what lets this program join.
-func (f *monitorFlags) token() (string, error) {
+// token is what lets this program join in a role. On the machine of the monitor its own user need not give it.
+func (f *monitorFlags) token(r monitor.Role) (string, error) {
+	file, given := f.joinFile, f.joinFile != ""
 	switch {
 	case f.join != "":
 		return f.join, nil
-	case f.joinFile != "":
-		text, err := os.ReadFile(f.joinFile)
-		return strings.TrimSpace(string(text)), err
+	case given:
 	case os.Getenv("BRAID_JOIN") != "":
 		return os.Getenv("BRAID_JOIN"), nil
+	default:
+		file = filepath.Join(stateDir("monitor"), monitor.JoinFile(r))
 	}
-	return "", usageError{fmt.Errorf("the token of the monitor is needed: --join-file, BRAID_JOIN or --join")}
+	text, err := os.ReadFile(file)
+	if !given && errors.Is(err, fs.ErrNotExist) {
+		return "", usageError{errors.New("the token of the monitor is needed: --join-file, BRAID_JOIN or --join")}
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// dial connects to the monitor, to ask.
+func (f *monitorFlags) dial() (*monitor.Client, error) {
+	join, err := f.token(monitor.RoleOperator)
+	if err != nil {
+		return nil, err
+	}
+	c, err := monitor.Dial(f.address, join)
+	if errors.Is(err, monitor.ErrJoin) {
+		err = usageError{err}
+	}
+	return c, err
 }

@@ -59,6 +59,7 @@ func TestMonitorAndAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := []string{"--monitor", address, "--join-file", file}
+	read := []string{"--monitor", address, "--join-file", filepath.Join(dir, "m", "join-reader")}
 	machines := [2]string{}
 	for i := range machines { // addresses that no other test is likely to have
 		local := fmt.Sprintf("127.%d.%d.%d", 2+rand.IntN(250), rand.IntN(256), 1+rand.IntN(250))
@@ -70,7 +71,7 @@ func TestMonitorAndAgents(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("the agents do not see each other: %+v", state)
 		}
-		code, stdout, stderr := braid(t, append([]string{"ping", "--mesh", "--json"}, find...)...)
+		code, stdout, stderr := braid(t, append([]string{"ping", "--mesh", "--json"}, read...)...)
 		if code != exitOK {
 			t.Fatalf("%d, %s", code, stderr)
 		}
@@ -78,7 +79,7 @@ func TestMonitorAndAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, stdout, stderr := braid(t, append([]string{"ping", "--mesh"}, find...)...)
+	code, stdout, stderr := braid(t, append([]string{"ping", "--mesh"}, read...)...)
 	if code != exitOK || !strings.Contains(stdout, "2 hosts") || !strings.Contains(stdout, machines[1]) {
 		t.Errorf("%d, %s\n%s", code, stderr, stdout)
 	}
@@ -86,6 +87,7 @@ func TestMonitorAndAgents(t *testing.T) {
 
 func TestMonitorBadArguments(t *testing.T) {
 	t.Setenv("BRAID_JOIN", "")
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, args := range [][]string{
 		{"monitor", "--window", "1ms"},
 		{"monitor", "--window", "1m", "--retention", "1s"},

@@ -78,7 +78,7 @@ matrix.`,
   braid ping A --path 3 --trace        one path, and its UDP source ports
   braid ping A -c 10 --json
   braid ping --loopback -c 8           both ends on this machine
-  braid ping --mesh --join-file token  what all agents see`,
+  braid ping --mesh --join-file join-reader  what all agents see`,
 		Args:              arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, hosts []string) error {

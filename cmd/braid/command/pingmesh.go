@@ -14,13 +14,14 @@ import (
 
 // runMesh is `braid ping --mesh`: what all agents see of each other.
 func runMesh(cmd *cobra.Command, f *monitorFlags, asJSON bool) error {
-	join, err := f.token()
+	client, err := f.dial()
 	if err != nil {
 		return err
 	}
+	defer client.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
 	defer cancel()
-	state, err := monitor.AskState(ctx, f.address, join)
+	state, err := client.State(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,222 @@
+package monitor
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/braid-rdma/braid/operate"
+)
+
+const (
+	// collectEvery is how often an agent looks at the programs of its machine, unless windows are shorter.
+	collectEvery = 10 * time.Second
+	// collectedPairs is of how many queue pairs of a program it keeps the last hour: the busiest.
+	collectedPairs = 64
+	// collectedPaths is of how many paths of each: those that carried most.
+	collectedPaths = 16
+	// maxPrograms is how many programs are told of in a window.
+	maxPrograms = 256
+)
+
+// History is the last hour of a queue pair. What is counted is the growth since the point before.
+type History struct {
+	Every  time.Duration `json:"every_ns"`
+	Points []Point       `json:"points"`
+}
+
+// Point is what a queue pair did in some time.
+type Point struct {
+	At          time.Time     `json:"at"` // its end
+	Took        time.Duration `json:"took_ns"`
+	Sent        uint64        `json:"tx_bytes"`
+	Received    uint64        `json:"rx_bytes"`
+	Retransmits uint64        `json:"retransmits"`
+	Lost        uint64        `json:"lost"`
+	Marked      uint64        `json:"marked"`
+	RTT         time.Duration `json:"rtt_ns"`
+	Window      float64       `json:"window"`
+	InFlight    int           `json:"in_flight"`
+	Blocked     string        `json:"blocked"` // at its end
+	Paths       []PathPoint   `json:"paths,omitempty"`
+}
+
+// PathPoint is what a path of it did.
+type PathPoint struct {
+	Index   int           `json:"index"`
+	Bytes   uint64        `json:"bytes"`
+	Lost    uint64        `json:"lost"`
+	Marked  uint64        `json:"marked"`
+	RTT     time.Duration `json:"rtt_ns"`
+	Retired bool          `json:"retired,omitempty"`
+}
+
+// ProgramWindow is what a program did in a window.
+type ProgramWindow struct {
+	ProgramID
+	Program    string            `json:"program"`
+	Labels     string            `json:"labels,omitempty"`
+	Pairs      map[string]int    `json:"pairs"` // queue pairs, by state
+	Registered uint64            `json:"registered_bytes"`
+	Counters   map[string]uint64 `json:"counters"` // growth of the sums over its queue pairs, and of its engine's
+}
+
+// collector is what an agent knows of the programs of its machine. Its zero value knows none.
+type collector struct {
+	mu       sync.Mutex
+	every    time.Duration
+	programs map[ProgramID]*collected
+}
+
+// collected is a program.
+type collected struct {
+	now, window *operate.Device // the last look, and that of the last window
+	points      map[uint32][]Point
+}
+
+// run looks at the programs until the context ends; every says how often.
+func (c *collector) run(ctx context.Context, every func() time.Duration) {
+	for {
+		wait := min(collectEvery, every())
+		c.look(ctx, wait)
+		if sleep(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// look asks each program what it does. One that does not respond, or has ended, is forgotten.
+func (c *collector) look(ctx context.Context, every time.Duration) {
+	seen := map[ProgramID]*operate.Device{}
+	for p, err := range operate.Programs(ctx) {
+		if err != nil {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, every)
+		if d, err := p.Busiest(within, collectedPairs); err == nil {
+			seen[ProgramID{p.PID, p.Number}] = d
+		}
+		cancel()
+		p.Close()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.every = every
+	if c.programs == nil {
+		c.programs = map[ProgramID]*collected{}
+	}
+	maps.DeleteFunc(c.programs, func(id ProgramID, _ *collected) bool { return seen[id] == nil })
+	for id, d := range seen {
+		p := c.programs[id]
+		if p == nil {
+			p = &collected{window: d, points: map[uint32][]Point{}}
+			c.programs[id] = p
+		}
+		p.add(d, int(kept/every))
+	}
+}
+
+// add takes a look at a program, and forgets queue pairs that are not among the busiest any more.
+func (p *collected) add(d *operate.Device, most int) {
+	points := map[uint32][]Point{}
+	for i := range d.QueuePairs {
+		q := &d.QueuePairs[i]
+		old := p.points[q.Number]
+		if then := pairOf(p.now, q.Number); then != nil {
+			old = append(old, pointBetween(then, q, p.now.At, d.At))
+		}
+		points[q.Number] = old[max(0, len(old)-most):]
+	}
+	p.now, p.points = d, points
+}
+
+func pairOf(d *operate.Device, number uint32) *operate.QueuePairState {
+	if d == nil {
+		return nil
+	}
+	i := slices.IndexFunc(d.QueuePairs, func(q operate.QueuePairState) bool { return q.Number == number })
+	if i < 0 {
+		return nil
+	}
+	return &d.QueuePairs[i]
+}
+
+// pointBetween is what a queue pair did between two looks.
+func pointBetween(then, now *operate.QueuePairState, began, ended time.Time) Point {
+	grown := func(counter string) uint64 { return since(now.Counters[counter], then.Counters[counter]) }
+	p := Point{
+		At: ended, Took: ended.Sub(began), Sent: grown("tx_bytes"), Received: grown("rx_bytes"), Retransmits: grown("retransmits"), Lost: grown("mp_lost"),
+		RTT: now.RTT, Window: now.Window, InFlight: now.InFlight, Blocked: now.Blocked,
+	}
+	for i := range now.Paths {
+		var before operate.Path
+		if i < len(then.Paths) {
+			before = then.Paths[i]
+		}
+		path := &now.Paths[i]
+		one := PathPoint{
+			Index: path.Index, Bytes: since(path.Bytes, before.Bytes), Lost: since(path.Lost, before.Lost), Marked: since(path.Marked, before.Marked),
+			RTT: path.RTT, Retired: path.Retired,
+		}
+		p.Marked += one.Marked
+		if one.Bytes > 0 || one.Lost > 0 {
+			p.Paths = append(p.Paths, one)
+		}
+	}
+	if len(p.Paths) > collectedPaths {
+		slices.SortFunc(p.Paths, func(a, b PathPoint) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		p.Paths = p.Paths[:collectedPaths]
+		slices.SortFunc(p.Paths, func(a, b PathPoint) int { return a.Index - b.Index })
+	}
+	return p
+}
+
+// since is how much a counter has grown. Sums shrink when queue pairs end.
+func since(now, then uint64) uint64 {
+	if now < then {
+		return 0
+	}
+	return now - then
+}
+
+// history is the last hour of a queue pair.
+func (c *collector) history(id ProgramID, qpn uint32) (*History, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.programs[id]
+	if p == nil {
+		return nil, errNoProgram
+	}
+	return &History{c.every, slices.Clone(p.points[qpn])}, nil
+}
+
+// take is what the programs did since it was last called, those that moved most first.
+func (c *collector) take() []ProgramWindow {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]ProgramWindow, 0, len(c.programs))
+	for id, p := range c.programs {
+		w := ProgramWindow{
+			ProgramID: id, Program: p.now.Program.Program, Labels: p.now.Program.Labels, Pairs: p.now.Pairs, Registered: p.now.Registered,
+			Counters: map[string]uint64{},
+		}
+		for _, two := range [][2]map[string]uint64{{p.now.Sum, p.window.Sum}, {p.now.Counters, p.window.Counters}} {
+			for name, n := range two[0] {
+				if grown := since(n, two[1][name]); grown > 0 {
+					w.Counters[name] = grown
+				}
+			}
+		}
+		p.window = p.now
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b ProgramWindow) int {
+		return cmp.Or(cmp.Compare(b.moved(), a.moved()), a.PID-b.PID, a.Number-b.Number)
+	})
+	return all[:min(len(all), maxPrograms)]
+}
+
+func (w *ProgramWindow) moved() uint64 { return w.Counters["tx_bytes"] + w.Counters["rx_bytes"] }
