@@ -47,8 +47,8 @@ type reply struct {
 	History  *History           `json:"history,omitempty"`
 }
 
-// asked is a question for this agent; changes says whether who asks may change something. The programs are waited for elsewhere.
-func (a *Agent) asked(m *nats.Msg, changes bool) {
+// asked is a question for this agent; mayChange says whether who asks may change something. The programs are waited for elsewhere.
+func (a *Agent) asked(m *nats.Msg, mayChange bool) {
 	select {
 	case a.questions <- struct{}{}:
 	default:
@@ -68,7 +68,7 @@ func (a *Agent) asked(m *nats.Msg, changes bool) {
 		err := json.Unmarshal(m.Data, &q)
 		r := &reply{}
 		if err == nil {
-			err = a.find(ctx, &q, changes, r)
+			err = a.find(ctx, &q, mayChange, r)
 		}
 		if err != nil {
 			r = &reply{Error: err.Error()}
@@ -124,12 +124,13 @@ func unpack(packed []byte) (*reply, error) {
 var errNoProgram = errors.New("there is no such program")
 
 // find looks for what a question is about, among the programs of this machine that the agent may ask.
-func (a *Agent) find(ctx context.Context, q *question, changes bool, r *reply) (err error) {
-	switch {
-	case q.Program != nil && q.Line == nil:
+func (a *Agent) find(ctx context.Context, q *question, mayChange bool, r *reply) (err error) {
+	if q.Program != nil && q.Line == nil {
 		r.History, err = a.collected.history(*q.Program, q.QueuePair)
 		return err
-	case q.Program != nil && operate.Changes(q.Line) && (!changes || a.cfg.ReadOnly):
+	}
+	changes, says := operate.Changes(q.Line)
+	if q.Program != nil && changes && (!mayChange || a.cfg.ReadOnly) {
 		return errors.New("this agent only lets programs be read, not changed")
 	}
 	for p, err := range operate.Programs(ctx) {
@@ -140,8 +141,8 @@ func (a *Agent) find(ctx context.Context, q *question, changes bool, r *reply) (
 		case q.Program == nil:
 			r.Programs = append(r.Programs, p.Identity)
 		case *q.Program == ProgramID{p.PID, p.Number} && r.Line == nil:
-			if operate.Changes(q.Line) {
-				a.cfg.Log.Info("a program is changed", "program", p.Identity.String(), "request", string(q.Line))
+			if says != "" {
+				a.cfg.Log.Info(shorten(says), "program", p.Identity.String())
 			}
 			r.Line, err = p.Exchange(ctx, q.Line)
 		}
@@ -159,29 +160,18 @@ func (a *Agent) find(ctx context.Context, q *question, changes bool, r *reply) (
 // noteChange notes that somebody changes a program, whether it obeys or not; the program knows that.
 func (m *Monitor) noteChange(msg *nats.Msg) {
 	var q question
-	var what struct {
-		Do     string            `json:"do"`
-		By     string            `json:"by"`
-		Values map[string]string `json:"values"`
-		DryRun bool              `json:"dry_run"`
-	}
 	name, err := nameOf(msg.Subject, subjectChange)
 	if err == nil {
 		err = json.Unmarshal(msg.Data, &q)
 	}
-	if err == nil && q.Program != nil {
-		err = json.Unmarshal(q.Line, &what)
-	}
-	if err != nil || q.Program == nil || what.DryRun {
+	if err != nil || q.Program == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.hosts[name] == nil {
-		return
+	if _, says := operate.Changes(q.Line); says != "" && m.hosts[name] != nil {
+		m.note(Event{At: time.Now(), Says: shorten(fmt.Sprintf("%s in program %d of %s.", says, q.Program.PID, name))})
 	}
-	values, _ := json.Marshal(what.Values) // a map of texts
-	m.note(Event{At: time.Now(), Says: shorten(fmt.Sprintf("%q asks program %d of %s for %s %s.", what.By, q.Program.PID, name, what.Do, values))})
 }
 
 // maxEvent is how long an event may be that others have a word in.

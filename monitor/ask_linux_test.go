@@ -108,7 +108,7 @@ func TestPrograms(t *testing.T) {
 	must(t, err)
 	eventually(t, "the change is an event", func() bool {
 		all := m.Events()
-		return strings.Contains(all[len(all)-1].Says, `"test" asks program`) && strings.Contains(all[len(all)-1].Says, "keepalive")
+		return strings.HasPrefix(all[len(all)-1].Says, `"test" sets "keepalive=7s" in program`)
 	})
 	history, err := p.History(ctx)
 	must(t, err)

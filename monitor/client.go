@@ -67,7 +67,7 @@ func (c *Client) program(host string, identity operate.Identity) *operate.Progra
 	id := &ProgramID{identity.PID, identity.Number}
 	return operate.Remote(identity, func(ctx context.Context, line []byte) ([]byte, error) {
 		subject := subjectRead
-		if operate.Changes(line) {
+		if changes, _ := operate.Changes(line); changes {
 			if !c.changes {
 				return nil, errors.New("the token of an operator is needed to change something")
 			}

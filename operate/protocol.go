@@ -3,6 +3,9 @@ package operate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,17 +25,29 @@ const (
 	askTraces     = "traces"
 )
 
-// Changes says whether a request, as a program reads it, changes something there, or might: one that is not known here does.
-func Changes(line []byte) bool {
+// Changes says whether a request, as a program reads it, needs the right to change something there: one that is not known here does. Says is what it
+// changes and who does, for a log; it is empty where nothing is changed.
+func Changes(line []byte) (changes bool, says string) {
 	var q request
 	if err := json.Unmarshal(line, &q); err != nil {
-		return true
+		return true, ""
 	}
 	switch q.Do {
 	case askIdentity, askDevice, askEvidence, askParameters, askHistory, askTraces:
-		return false
+		return false, ""
+	case askSet:
+		if q.DryRun {
+			return true, ""
+		}
+		var values []string
+		for _, name := range slices.Sorted(maps.Keys(q.Values)) {
+			values = append(values, name+"="+q.Values[name])
+		}
+		return true, fmt.Sprintf("%q sets %q", q.By, strings.Join(values, " "))
+	case askRollBack:
+		return true, fmt.Sprintf("%q rolls a change back", q.By)
 	}
-	return true
+	return true, fmt.Sprintf("%q asks for %q", q.By, q.Do)
 }
 
 // request is one line from an operator.

@@ -25,11 +25,15 @@ func newAdm() *cobra.Command {
 		Long: `adm shows the parameters of programs of this user that use braid, and changes those
 that can change while a program runs (X-RDMA's XR-adm, table III). A change is
 checked by every program that it is for before the first obeys, and is refused as a
-whole; each program remembers who changed what and when, and can go back.`,
+whole; each program remembers who changed what and when, and can go back.
+
+Programs of other machines are reached by way of their agents and the monitor: --host,
+with the token of an operator, or of a reader where nothing is changed.`,
 		Example: `  braid adm show
   braid adm set keepalive=5s --all
   braid adm set trace=req-rsp trace_sample_mask=1023 4711
   braid adm set memory=256MiB --label role=db --canary 1
+  braid adm set window=128 --host '*' --label role=db --canary 2 --join-file join-operator
   braid adm history
   braid adm rollback 4711`,
 	})
@@ -48,6 +52,7 @@ func (f *admFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringSliceVarP(&f.labels, "label", "l", nil, "only programs with this label, name=value")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object, and nothing else")
+	f.registerHosts(cmd)
 	cmd.ValidArgsFunction = completePrograms
 }
 
@@ -68,6 +73,7 @@ func admAsk[T any](cmd *cobra.Command, f *admFlags, args []string, ask func(*ope
 	if err := f.parse(args); err != nil {
 		return err
 	}
+	defer f.disconnect()
 	programs, err := f.connect(cmd)
 	if err != nil {
 		return err
@@ -95,7 +101,7 @@ func admAsk[T any](cmd *cobra.Command, f *admFlags, args []string, ask func(*ope
 func newAdmShow() *cobra.Command {
 	var f admFlags
 	cmd := &cobra.Command{
-		Use:   "show [PID ...]",
+		Use:   "show [PID | HOST] ...",
 		Short: "Show parameters, and where programs differ",
 		Long: `show lists the parameters of programs with their values. Where programs differ,
 each value has those that have it. A * marks what can change while they run.`,
@@ -149,7 +155,7 @@ func printParameters(w io.Writer, all []ofProgram[[]operate.Parameter]) {
 func newAdmHistory() *cobra.Command {
 	var f admFlags
 	cmd := &cobra.Command{
-		Use:     "history [PID ...]",
+		Use:     "history [PID | HOST] ...",
 		Short:   "Show who changed what and when",
 		Long:    `history lists the changes of parameters that programs remember, the last hundred of each.`,
 		Example: `  braid adm history`,
@@ -175,7 +181,7 @@ func newAdmRollBack() *cobra.Command {
 		change int
 	)
 	cmd := &cobra.Command{
-		Use:   "rollback PID ...",
+		Use:   "rollback {PID | HOST} ...",
 		Short: "Undo a change",
 		Long: `rollback gives parameters the values that they had before a change: the last one
 that was not undone, or the one with a number. It is refused where somebody has changed
@@ -184,8 +190,8 @@ the same since.`,
   braid adm rollback 4711 --change 3`,
 		Args: arguments(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args)+len(f.labels) == 0 {
-				return usageError{errors.New("rollback needs a process or a --label")}
+			if len(args)+len(f.labels)+len(f.hosts) == 0 {
+				return usageError{errors.New("rollback needs a process, a --label or a --host")}
 			}
 			ask := func(p *operate.Program) (*operate.Change, error) {
 				return p.RollBack(cmd.Context(), change, operator())

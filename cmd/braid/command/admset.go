@@ -26,7 +26,7 @@ type admSetFlags struct {
 func newAdmSet() *cobra.Command {
 	var f admSetFlags
 	cmd := &cobra.Command{
-		Use:   "set NAME=VALUE ... [PID ...]",
+		Use:   "set NAME=VALUE ... [PID | HOST] ...",
 		Short: "Change parameters, in all programs named or in none",
 		Long: `set changes parameters of running programs: those with the process numbers given,
 those with a --label, or --all. Every program checks the change first; if one refuses
@@ -74,8 +74,8 @@ func (f *admSetFlags) parseValues(args []string) (rest []string, err error) {
 	switch {
 	case len(f.values) == 0:
 		return nil, usageError{errors.New("want NAME=VALUE, such as keepalive=5s")}
-	case !f.all && len(rest)+len(f.labels) == 0:
-		return nil, usageError{errors.New("which programs: give process numbers, --label or --all")}
+	case !f.all && len(rest)+len(f.labels)+len(f.hosts) == 0:
+		return nil, usageError{errors.New("which programs: give process numbers, --label, --host or --all")}
 	case f.canary < 0 || f.watched <= 0 || f.watched > time.Minute:
 		return nil, usageError{errors.New("--canary must not be negative, and --watch-for more than 0 and at most 1m")}
 	}
@@ -86,6 +86,7 @@ func (f *admSetFlags) run(cmd *cobra.Command, pids []string) error {
 	if err := f.parse(pids); err != nil {
 		return err
 	}
+	defer f.disconnect()
 	programs, err := f.connect(cmd)
 	if err != nil {
 		return err

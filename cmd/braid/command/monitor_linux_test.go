@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -37,8 +38,9 @@ func inBackground(t *testing.T, args ...string) *bufio.Scanner {
 	return bufio.NewScanner(r)
 }
 
-// The monitor and two agents: they find each other, and the matrix shows it.
-func TestMonitorAndAgents(t *testing.T) {
+// startMonitor starts a monitor; as are the flags with which a role finds it.
+func startMonitor(t *testing.T) (as func(role monitor.Role) []string) {
+	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", dir)
 	lines := inBackground(t, "monitor", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--window", "1s", "--dir", filepath.Join(dir, "m"))
@@ -46,26 +48,33 @@ func TestMonitorAndAgents(t *testing.T) {
 	address, found := strings.CutPrefix(lines.Text(), "listening on ")
 	lines.Scan()
 	_, join, joins := strings.Cut(lines.Text(), "--join ")
-	if !found || !joins {
-		t.Fatalf("the monitor prints %q", lines.Text())
+	if text, err := os.ReadFile(filepath.Join(dir, "m", "join-agent")); !found || !joins || err != nil || strings.TrimSpace(string(text)) != join {
+		t.Fatalf("the monitor prints %q, %v", lines.Text(), err)
 	}
 	go func() { // what else it says
 		for lines.Scan() {
 			t.Log(lines.Text())
 		}
 	}()
-	file := filepath.Join(dir, "token")
-	if err := os.WriteFile(file, []byte(join+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	return func(role monitor.Role) []string {
+		return []string{"--monitor", address, "--join-file", filepath.Join(dir, "m", monitor.JoinFile(role))}
 	}
-	find := []string{"--monitor", address, "--join-file", file}
-	read := []string{"--monitor", address, "--join-file", filepath.Join(dir, "m", "join-reader")}
-	machines := [2]string{}
-	for i := range machines { // addresses that no other test is likely to have
-		local := fmt.Sprintf("127.%d.%d.%d", 2+rand.IntN(250), rand.IntN(256), 1+rand.IntN(250))
-		machines[i] = local
-		inBackground(t, append([]string{"agent", "--name", local, "--rack", "r1", "--local", local, "--port", "0", "--paths", "4"}, find...)...).Scan()
-	}
+}
+
+// startAgent starts an agent at an address that no other test is likely to have, which is its name, too.
+func startAgent(t *testing.T, flags []string) (name string) {
+	t.Helper()
+	local := fmt.Sprintf("127.%d.%d.%d", 2+rand.IntN(250), rand.IntN(256), 1+rand.IntN(250))
+	name = "m" + local
+	inBackground(t, append([]string{"agent", "--name", name, "--rack", "r1", "--local", local, "--port", "0", "--paths", "4"}, flags...)...).Scan()
+	return name
+}
+
+// The monitor and two agents: they find each other, and the matrix shows it.
+func TestMonitorAndAgents(t *testing.T) {
+	as := startMonitor(t)
+	machines := [2]string{startAgent(t, as(monitor.RoleAgent)), startAgent(t, as(monitor.RoleAgent))}
+	read := as(monitor.RoleReader)
 	var state monitor.State
 	for end := time.Now().Add(2 * time.Minute); len(state.Mesh) < 2 || state.Mesh[0].Sent == state.Mesh[0].Lost || state.Mesh[1].Sent == state.Mesh[1].Lost; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -82,6 +91,54 @@ func TestMonitorAndAgents(t *testing.T) {
 	code, stdout, stderr := braid(t, append([]string{"ping", "--mesh"}, read...)...)
 	if code != exitOK || !strings.Contains(stdout, "2 hosts") || !strings.Contains(stdout, machines[1]) {
 		t.Errorf("%d, %s\n%s", code, stderr, stdout)
+	}
+}
+
+// Programs of another machine are looked at and changed by way of its agent, by who has the token for it.
+func TestProgramsElsewhere(t *testing.T) {
+	statDir(t)
+	statTraffic(t)
+	as := startMonitor(t)
+	name := startAgent(t, as(monitor.RoleAgent))
+	read, change := as(monitor.RoleReader), as(monitor.RoleOperator)
+	var why whyReport
+	for end := time.Now().Add(time.Minute); len(why.Programs) < 2; time.Sleep(50 * time.Millisecond) {
+		code, stdout, stderr := braid(t, append([]string{"why", name, "--for", "100ms", "--json"}, read...)...)
+		if time.Now().After(end) {
+			t.Fatalf("%d, %s", code, stderr)
+		}
+		if code == exitOK {
+			if err := json.Unmarshal([]byte(stdout), &why); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if p := why.Programs[0]; p.Evidence.Program.Host != name || p.Evidence.Samples == 0 || len(p.Findings) == 0 {
+		t.Errorf("%+v", p)
+	}
+	pid := strconv.Itoa(os.Getpid())
+	for _, test := range []struct {
+		args, role []string
+		code       int
+		says       string
+	}{
+		{[]string{"why", name, pid}, read, exitOK, name + ": "},
+		{[]string{"stat", name, "--paths", "--interval", "100ms"}, read, exitOK, "QPs"},
+		{[]string{"stat", "--host", "*", "--interval", "0", "--json"}, read, exitOK, `"host": "` + name},
+		{[]string{"stat", "nobody"}, read, exitFailed, "no agent"},
+		{[]string{"why", name, "1"}, read, exitFailed, "no such program"},
+		{[]string{"why", name}, as(monitor.RoleAgent), exitUsage, "token of agents"},
+		{[]string{"adm", "show", "--host", "*"}, read, exitOK, "keepalive"},
+		{[]string{"adm", "set", "keepalive=7s", name}, read, exitFailed, "operator"},
+		{[]string{"adm", "set", "keepalive=never", name}, change, exitFailed, "never"},
+		{[]string{"adm", "set", "keepalive=7s", name, "--canary", "1", "--watch-for", "100ms"}, change, exitOK, "keepalive"},
+		{[]string{"adm", "history", name}, read, exitOK, "7s"},
+		{[]string{"adm", "rollback", name}, change, exitOK, "7s"},
+	} {
+		code, stdout, stderr := braid(t, append(test.args, test.role...)...)
+		if code != test.code || !strings.Contains(stdout+stderr, test.says) {
+			t.Errorf("%v: %d, %s\n%s", test.args, code, stderr, stdout)
+		}
 	}
 }
 

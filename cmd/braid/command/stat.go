@@ -20,14 +20,14 @@ type statFlags struct {
 	watch, asJSON bool
 	devices       bool // and their queue pairs, instead of contexts and channels
 	paths         bool
-	pids          []int // none: all
+	programs
 }
 
 // newStat is `braid stat`.
 func newStat() *cobra.Command {
 	var f statFlags
 	cmd := &cobra.Command{
-		Use:   "stat [PID ...]",
+		Use:   "stat [PID | HOST] ...",
 		Short: "Show the contexts and channels of running programs",
 		Long: `stat shows what programs of this user that use package braid do: their contexts
 and channels, with rates over an interval. The programs publish it by themselves,
@@ -35,19 +35,25 @@ unless no_stats is configured, and are not disturbed.
 
 --qp shows devices and queue pairs instead, also those of programs that use package
 verbs alone and offer a socket, and --paths what each path has carried; the counters
-in --json have the names that RDMA tools give them.`,
+in --json have the names that RDMA tools give them.
+
+HOST is the name of another machine that has an agent: the devices and queue pairs of
+its programs are shown, by way of that and of the monitor, which needs the token of a
+reader.`,
 		Example: `  braid stat
   braid stat --qp --paths
   braid stat --watch
   braid stat 4711 --interval 5s
-  braid stat --interval 0 --json`,
+  braid stat --interval 0 --json
+  braid stat db3 --monitor 10.0.0.1:7480 --join-file join-reader`,
 		Args:              arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: completePIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.parse(args); err != nil {
 				return err
 			}
-			if f.devices || f.paths {
+			defer f.disconnect()
+			if f.devices || f.paths || len(f.hosts) > 0 {
 				return f.runDevices(cmd)
 			}
 			return f.run(cmd)
@@ -59,17 +65,13 @@ in --json have the names that RDMA tools give them.`,
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time over which rates are; 0: since each channel or program was opened")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "show it again after each interval, until interrupted")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
+	f.registerHosts(cmd)
 	return cmd
 }
 
 func (f *statFlags) parse(args []string) error {
-	f.pids = nil
-	for _, arg := range args {
-		pid, err := strconv.Atoi(arg)
-		if err != nil || pid < 1 {
-			return usageError{fmt.Errorf("%q is no process number", arg)}
-		}
-		f.pids = append(f.pids, pid)
+	if err := f.programs.parse(args); err != nil {
+		return err
 	}
 	switch {
 	case f.interval < 0:

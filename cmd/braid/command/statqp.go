@@ -12,8 +12,15 @@ import (
 	"github.com/braid-rdma/braid/operate"
 )
 
-// deviceLook is what programs say of their devices at one moment, by process and number.
-type deviceLook map[[2]int]*operate.Device
+// deviceLook is what programs say of their devices at one moment, by machine, process and number.
+type deviceLook map[deviceKey]*operate.Device
+
+type deviceKey struct {
+	host        string
+	pid, number int
+}
+
+func keyOf(i *operate.Identity) deviceKey { return deviceKey{i.Host, i.PID, i.Number} }
 
 // runDevices is `braid stat --qp`: what the programs' sockets say of devices, queue pairs and paths.
 func (f *statFlags) runDevices(cmd *cobra.Command) error {
@@ -42,8 +49,7 @@ func (f *statFlags) runDevices(cmd *cobra.Command) error {
 
 // lookAtDevices asks all programs.
 func (f *statFlags) lookAtDevices(cmd *cobra.Command) (deviceLook, []*operate.Device, error) {
-	all := programs{pids: f.pids}
-	connected, err := all.connect(cmd)
+	connected, err := f.connect(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +62,7 @@ func (f *statFlags) lookAtDevices(cmd *cobra.Command) (deviceLook, []*operate.De
 			fmt.Fprintln(cmd.ErrOrStderr(), err) // others may have more to tell
 			continue
 		}
-		look[[2]int{p.PID, p.Number}] = d
+		look[keyOf(&p.Identity)] = d
 		order = append(order, d)
 	}
 	return look, order, nil
@@ -77,7 +83,7 @@ func (f *statFlags) showDevices(w io.Writer, all []*operate.Device, earlier devi
 		b.WriteString("\x1b[H\x1b[2J")
 	}
 	for _, d := range all {
-		then := earlier[[2]int{d.Program.PID, d.Program.Number}]
+		then := earlier[keyOf(&d.Program)]
 		f.printDevice(&b, d, then)
 	}
 	if f.watch && !isTerminal(w) {
@@ -88,8 +94,8 @@ func (f *statFlags) showDevices(w io.Writer, all []*operate.Device, earlier devi
 }
 
 func (f *statFlags) printDevice(w io.Writer, d, then *operate.Device) {
-	fmt.Fprintf(w, "%s %d: device %v: PDs %d, CQs %d, SRQs %d, MRs %d (%s), QPs %d\n",
-		d.Program.Program, d.Program.PID, d.Addrs, d.PDs, d.CQs, d.SRQs, d.MRs, byteCount(d.Registered), len(d.QueuePairs))
+	fmt.Fprintf(w, "%s: device %v: PDs %d, CQs %d, SRQs %d, MRs %d (%s), QPs %d\n",
+		programTitle(&d.Program), d.Addrs, d.PDs, d.CQs, d.SRQs, d.MRs, byteCount(d.Registered), len(d.QueuePairs))
 	if len(d.QueuePairs) == 0 {
 		return
 	}

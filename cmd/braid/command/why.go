@@ -31,7 +31,7 @@ type whyFlags struct {
 func newWhy() *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
-		Use:   "why [PID | PID/CHANNEL | PID/0xQPN | PEER] ...",
+		Use:   "why [PID | PID/CHANNEL | PID/0xQPN | PEER | HOST] ...",
 		Short: "Say what limits the transfers of running programs",
 		Long: `why looks at programs of this user that use braid for a moment, some hundred times
 a second, and says in plain words what limits their transfers: the network or one
@@ -43,6 +43,9 @@ that and its own number, and an IP address stands for the transfers with that pe
 Without any, all are looked at. The programs offer a socket for this, which only
 their user can open; being looked at costs a transfer at full speed a few percent.
 
+HOST is the name of another machine that has an agent: its programs are looked at
+by way of that and of the monitor, which needs the token of a reader.
+
 --json prints {"schema", "programs": [{"evidence", "findings": [{"cause",
 "queue_pair", "share", "says", "evidence", "advice"}]}]}. The causes are words that
 stay the same; docs/operate.md has them all.`,
@@ -50,6 +53,7 @@ stay the same; docs/operate.md has them all.`,
   braid why 4711 --for 5s
   braid why 4711/3
   braid why 10.0.0.2 --watch
+  braid why db3 --monitor 10.0.0.1:7480 --join-file join-reader
   braid why --json | jq -r '.programs[].findings[].cause'`,
 		Args:              arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: completePrograms,
@@ -57,6 +61,7 @@ stay the same; docs/operate.md has them all.`,
 			if err := f.parse(args); err != nil {
 				return err
 			}
+			defer f.disconnect()
 			return f.run(cmd)
 		},
 	}
@@ -67,6 +72,7 @@ stay the same; docs/operate.md has them all.`,
 	flags.BoolVarP(&f.all, "all", "a", false, "tell of idle queue pairs too")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "look again and again, until interrupted")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
+	f.registerHosts(cmd)
 	return cmd
 }
 
@@ -203,7 +209,7 @@ func (f *whyFlags) show(w io.Writer, all []explained) error {
 // print tells of one program. Queue pairs that are idle are only counted.
 func (f *whyFlags) print(w io.Writer, x *explained) {
 	e := x.Evidence
-	fmt.Fprintf(w, "%s %d: %d queue pairs, looked at %d times in %v\n", e.Program.Program, e.Program.PID, len(e.QueuePairs), e.Samples, e.Took.Round(time.Millisecond))
+	fmt.Fprintf(w, "%s: %d queue pairs, looked at %d times in %v\n", programTitle(&e.Program), len(e.QueuePairs), e.Samples, e.Took.Round(time.Millisecond))
 	idle := 0
 	var last uint32
 	for i := range x.Findings {
@@ -224,6 +230,15 @@ func (f *whyFlags) print(w io.Writer, x *explained) {
 	if e.Left > 0 {
 		fmt.Fprintf(w, "  %d more do something and were not looked at\n", e.Left)
 	}
+}
+
+// programTitle names a program, and its machine if that is another.
+func programTitle(i *operate.Identity) string {
+	title := fmt.Sprintf("%s %d", i.Program, i.PID)
+	if i.Host != "" {
+		title = i.Host + ": " + title
+	}
+	return title
 }
 
 // pairTitle names a queue pair and its channel.
