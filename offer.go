@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,14 +25,15 @@ func (c *Context) beginOffering() {
 	})
 }
 
-// operatorTraces are the traces and slow events that the context has kept.
-func (c *Context) operatorTraces() (t *operate.Traces, err error) {
+// operatorTraces are the traces and slow events that the context has kept, or only the slow events after an instant.
+func (c *Context) operatorTraces(slowAfter time.Time) (t *operate.Traces, err error) {
 	t = &operate.Traces{}
+	slow := slices.DeleteFunc(c.SlowEvents(), func(s *Slow) bool { return !s.At.After(slowAfter) })
+	if t.Slow, err = texts(slow); err != nil || !slowAfter.IsZero() {
+		return t, err
+	}
 	if t.Last, err = texts(c.Traces()); err == nil {
 		t.Slowest, err = texts(c.SlowestTraces())
-	}
-	if err == nil {
-		t.Slow, err = texts(c.SlowEvents())
 	}
 	return t, err
 }

@@ -319,7 +319,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // report sends the window that has ended, and those before it that the monitor does not have.
 func (a *Agent) report(at time.Time) {
-	w := Window{Host: a.cfg.Host.Name, At: at.Round(time.Second), Pairs: a.seen.take(), Programs: a.collected.take()}
+	w := Window{Host: a.cfg.Host.Name, At: at.Round(time.Second), Pairs: a.seen.take()}
+	w.Programs, w.Slow = a.collected.take()
 	a.unsent = append(a.unsent, w)
 	if most := int(kept / a.windowLength()); len(a.unsent) > most {
 		a.unsent = slices.Delete(a.unsent, 0, len(a.unsent)-most)

@@ -22,7 +22,7 @@ func conversation(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv(statfile.DirVariable, dir)
 	open := func() *braid.Context {
-		c, err := braid.Open(braid.Config{Trace: braid.TraceReqRsp})
+		c, err := braid.Open(braid.Config{Trace: braid.TraceReqRsp, SlowThreshold: time.Nanosecond})
 		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		return c
@@ -94,6 +94,10 @@ func TestPrograms(t *testing.T) {
 	eventually(t, "windows tell of the program", func() bool {
 		windows := m.Windows()
 		return len(windows) == 1 && len(windows[0].Programs) == 2 && windows[0].Programs[0].Counters["tx_bytes"] > 0
+	})
+	eventually(t, "slow phases are gathered", func() bool {
+		slow := m.State().Slow
+		return len(slow) > 0 && slow[0].Host == "a" && slow[0].PID == p.PID && slow[0].Took > 0 && slow[0].Phase != "" && slow[0].Place != ""
 	})
 
 	change := map[string]string{"keepalive": "7s"}

@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -69,12 +68,14 @@ type collector struct {
 	mu       sync.Mutex
 	every    time.Duration
 	programs map[ProgramID]*collected
+	slow     []SlowEvent // since the last window
 }
 
 // collected is a program.
 type collected struct {
 	now, window *operate.Device // the last look, and that of the last window
 	points      map[uint32][]Point
+	slowAfter   time.Time // of the last slow event
 }
 
 // run looks at the programs until the context ends; every says how often.
@@ -88,35 +89,38 @@ func (c *collector) run(ctx context.Context, every func() time.Duration) {
 	}
 }
 
-// look asks each program what it does. One that does not respond, or has ended, is forgotten.
+// look asks each program what it does. One that does not respond, or has ended, is forgotten. Only this changes which programs there are.
 func (c *collector) look(ctx context.Context, every time.Duration) {
-	seen := map[ProgramID]*operate.Device{}
+	present := map[ProgramID]*collected{}
 	for p, err := range operate.Programs(ctx) {
 		if err != nil {
 			continue
 		}
+		id := ProgramID{p.PID, p.Number}
+		known := c.programs[id]
+		if known == nil {
+			known = &collected{points: map[uint32][]Point{}, slowAfter: time.Now().Add(-every)}
+		}
 		within, cancel := context.WithTimeout(ctx, every)
-		if d, err := p.Busiest(within, collectedPairs); err == nil {
-			seen[ProgramID{p.PID, p.Number}] = d
+		d, err := p.Busiest(within, collectedPairs)
+		var slow []SlowEvent
+		if err == nil {
+			slow = known.collectSlow(within, p)
+			present[id] = known
 		}
 		cancel()
 		p.Close()
+		c.mu.Lock()
+		if err == nil {
+			known.add(d, int(kept/every))
+		}
+		c.slow = append(c.slow, slow...)
+		c.slow = slices.Delete(c.slow, 0, max(0, len(c.slow)-maxSlow))
+		c.mu.Unlock()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.every = every
-	if c.programs == nil {
-		c.programs = map[ProgramID]*collected{}
-	}
-	maps.DeleteFunc(c.programs, func(id ProgramID, _ *collected) bool { return seen[id] == nil })
-	for id, d := range seen {
-		p := c.programs[id]
-		if p == nil {
-			p = &collected{window: d, points: map[uint32][]Point{}}
-			c.programs[id] = p
-		}
-		p.add(d, int(kept/every))
-	}
+	c.every, c.programs = every, present
 }
 
 // add takes a look at a program, and forgets queue pairs that are not among the busiest any more.
@@ -131,6 +135,9 @@ func (p *collected) add(d *operate.Device, most int) {
 		points[q.Number] = old[max(0, len(old)-most):]
 	}
 	p.now, p.points = d, points
+	if p.window == nil {
+		p.window = d
+	}
 }
 
 func pairOf(d *operate.Device, number uint32) *operate.QueuePairState {
@@ -193,8 +200,8 @@ func (c *collector) history(id ProgramID, qpn uint32) (*History, error) {
 	return &History{c.every, slices.Clone(p.points[qpn])}, nil
 }
 
-// take is what the programs did since it was last called, those that moved most first.
-func (c *collector) take() []ProgramWindow {
+// take is what the programs did since it was last called, those that moved most first, and what was slow.
+func (c *collector) take() ([]ProgramWindow, []SlowEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([]ProgramWindow, 0, len(c.programs))
@@ -216,7 +223,9 @@ func (c *collector) take() []ProgramWindow {
 	slices.SortFunc(all, func(a, b ProgramWindow) int {
 		return cmp.Or(cmp.Compare(b.moved(), a.moved()), a.PID-b.PID, a.Number-b.Number)
 	})
-	return all[:min(len(all), maxPrograms)]
+	slow := c.slow
+	c.slow = nil
+	return all[:min(len(all), maxPrograms)], slow
 }
 
 func (w *ProgramWindow) moved() uint64 { return w.Counters["tx_bytes"] + w.Counters["rx_bytes"] }

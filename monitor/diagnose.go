@@ -37,6 +37,7 @@ type Window struct {
 	Pairs []Pair    `json:"pairs"`
 	// Programs are those of the host that use braid, the busiest first.
 	Programs []ProgramWindow `json:"programs,omitempty"`
+	Slow     []SlowEvent     `json:"slow,omitempty"`
 }
 
 // Pair is what became of the probes to one host on one path.

@@ -83,8 +83,8 @@ func (w *Window) check() error {
 	if len(w.Pairs) > maxPairs {
 		return fmt.Errorf("%d pairs in a window", len(w.Pairs))
 	}
-	if len(w.Programs) > maxPrograms {
-		return fmt.Errorf("%d programs in a window", len(w.Programs))
+	if len(w.Programs) > maxPrograms || len(w.Slow) > maxSlow {
+		return fmt.Errorf("%d programs and %d slow events in a window", len(w.Programs), len(w.Slow))
 	}
 	for i := range w.Programs {
 		if err := w.Programs[i].check(); err != nil {

@@ -63,6 +63,7 @@ type Monitor struct {
 	windows map[string]Window // the latest of each host
 	judge   *Judge
 	events  []Event
+	slow    []SlowEvent
 	news    uint64        // counts what has changed
 	told    chan struct{} // closed when it does
 
@@ -374,6 +375,7 @@ func (m *Monitor) reported(msg *nats.Msg) {
 	if w.At.After(m.windows[w.Host].At) {
 		m.windows[w.Host] = w
 	}
+	m.rememberSlow(w.Host, w.Slow)
 }
 
 // judgeAll judges each window when it is complete.

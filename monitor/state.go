@@ -18,6 +18,7 @@ type State struct {
 	Mesh   []Cell        `json:"mesh"`
 	Alarms []Alarm       `json:"alarms"`
 	Events []Event       `json:"events"` // the latest hundred
+	Slow   []SlowEvent   `json:"slow"`   // the latest hundred
 }
 
 // HostState is a host as the monitor knows it.
@@ -47,7 +48,7 @@ func (m *Monitor) State() *State {
 	now := time.Now()
 	s := &State{
 		Schema: version, At: now, Window: m.cfg.Window, Hosts: []HostState{}, Mesh: []Cell{}, Alarms: m.judge.Active(),
-		Events: slices.Clone(m.events[max(0, len(m.events)-100):]),
+		Events: slices.Clone(m.events[max(0, len(m.events)-100):]), Slow: append([]SlowEvent{}, m.slow[max(0, len(m.slow)-100):]...),
 	}
 	for _, h := range m.sortedHosts() {
 		k := m.hosts[h.Name]

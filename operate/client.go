@@ -111,6 +111,13 @@ func (p *Program) Traces(ctx context.Context) (*Traces, error) {
 	return t, p.ask(ctx, &request{Do: askTraces}, t)
 }
 
+// SlowAfter are the phases and polls that took too long after an instant, as package braid writes a Slow.
+func (p *Program) SlowAfter(ctx context.Context, after time.Time) ([]json.RawMessage, error) {
+	t := new(Traces)
+	err := p.ask(ctx, &request{Do: askTraces, After: after}, t)
+	return t.Slow, err
+}
+
 // Gather takes samples for a while: of some queue pairs by number, or of those that do something.
 func (p *Program) Gather(ctx context.Context, took time.Duration, only ...uint32) (*Evidence, error) {
 	e := new(Evidence)

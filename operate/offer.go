@@ -33,8 +33,8 @@ type Source struct {
 	// says whether it could. Nil: there is nothing.
 	Parameters func() []Parameter
 	Set        func(values map[string]string, dryRun bool) error
-	// Traces are those that were kept; nil: there are none.
-	Traces func() (*Traces, error)
+	// Traces are those that were kept, or, after an instant that is not zero, only the slow events since; nil: there are none.
+	Traces func(slowAfter time.Time) (*Traces, error)
 
 	identity Identity
 }
@@ -203,7 +203,7 @@ func (o *Offering) do(q *request) (any, error) {
 		if o.source.Traces == nil {
 			return &Traces{}, nil
 		}
-		return o.source.Traces()
+		return o.source.Traces(q.After)
 	}
 	return nil, fmt.Errorf("this version of braid does not know %q", q.Do)
 }

@@ -57,6 +57,7 @@ type request struct {
 	For    time.Duration     `json:"for_ns,omitempty"`  // evidence: how long
 	Only   []uint32          `json:"only,omitempty"`    // evidence: of these queue pairs; none: of those that do something
 	Most   int               `json:"most,omitempty"`    // device: no more queue pairs than these, the busiest; 0: all
+	After  time.Time         `json:"after,omitzero"`    // traces: only slow events after this
 	Values map[string]string `json:"values,omitempty"`  // set
 	By     string            `json:"by,omitempty"`      // set, rollback: who changes it
 	Change int               `json:"change,omitempty"`  // rollback: the change that is undone
