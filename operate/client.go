@@ -36,7 +36,7 @@ const greetingTime = 3 * time.Second
 // ErrSilent means that a program does not say who it is.
 var ErrSilent = errors.New("the program does not respond; is it stopped?")
 
-// Programs yields the programs of this user that offer a socket, connected; whoever takes one closes it. A socket that cannot be
+// Programs yields the programs of this user, or for root of all, that offer a socket, connected; whoever takes one closes it. A socket that cannot be
 // used is an error, after which others follow. They are asked at the same time, so that one that is stopped does not
 // hold up the others.
 func Programs(ctx context.Context) iter.Seq2[*Program, error] {
@@ -73,8 +73,7 @@ func Programs(ctx context.Context) iter.Seq2[*Program, error] {
 func Dial(ctx context.Context, path string) (*Program, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, greetingTime, ErrSilent)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", path)
+	conn, err := dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}

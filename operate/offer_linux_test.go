@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -406,5 +407,23 @@ func TestStoppedProgram(t *testing.T) {
 	}
 	if responded != 1 || failed != 1 {
 		t.Errorf("%d programs responded, %d did not", responded, failed)
+	}
+}
+
+// TestLinksAreNotFollowed checks that a name among the sockets that leads elsewhere leads nowhere: root looks at the directories of others.
+func TestLinksAreNotFollowed(t *testing.T) {
+	directory(t)
+	_, a, _ := connected(t, verbs.RC)
+	o, err := Offer(Source{Device: a.dev})
+	must(t, err)
+	defer o.Close()
+	link := filepath.Join(t.TempDir(), "op-1-1-0.sock")
+	must(t, os.Symlink(o.Path(), link))
+	if p, err := Dial(t.Context(), link); err == nil {
+		p.Close()
+		t.Error("a link was followed")
+	}
+	if p, err := Dial(t.Context(), filepath.Dir(link)); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a directory is a socket: %v, %v", p, err)
 	}
 }

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,13 +58,10 @@ func checkPeer(conn *net.UnixConn) error {
 	return nil
 }
 
-// sockets yields the sockets of this user's programs.
+// sockets yields the sockets of this user's programs; root's are all.
 func sockets() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, dir := range statfile.ReadDirs() {
-			if statfile.OwnedDir(dir) != nil {
-				continue // nobody offers anything there
-			}
+		for _, dir := range directories() {
 			entries, _ := os.ReadDir(dir)
 			for _, e := range entries {
 				if isSocket(e.Name()) && !yield(filepath.Join(dir, e.Name())) {
@@ -71,6 +70,42 @@ func sockets() iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// directories are where sockets are: those of this user alone and, for root, those of others.
+func directories() (all []string) {
+	for _, dir := range statfile.ReadDirs() {
+		if statfile.OwnedDir(dir) == nil { // else nobody offers anything there
+			all = append(all, dir)
+		}
+	}
+	if os.Geteuid() == 0 && os.Getenv(statfile.DirVariable) == "" {
+		for _, pattern := range []string{"/run/user/*/braid", "/dev/shm/braid-*"} {
+			others, _ := filepath.Glob(pattern) // a good pattern
+			all = append(all, others...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// dial connects to the socket of a program. It is what its name says and no link to another: root's connections would go where
+// root may, and the directories of others are theirs.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return nil, err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, fmt.Errorf("%s: %w: it is no socket", path, fs.ErrPermission)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
 func isSocket(name string) bool {

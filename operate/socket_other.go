@@ -3,6 +3,7 @@
 package operate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,3 +17,5 @@ func listen(*Identity) (*net.UnixListener, error) { return nil, errSystem }
 func checkPeer(*net.UnixConn) error { return errSystem }
 
 func sockets() iter.Seq[string] { return func(func(string) bool) {} }
+
+func dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
