@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"net"
 	"os/exec"
 
 	"golang.org/x/sys/unix"
@@ -22,4 +23,16 @@ func (n *Network) Exec(node, path string, args, environment []string) error {
 		return err
 	}
 	return inside(n.Namespace(node), func() error { return unix.Exec(path, args, environment) })
+}
+
+// Listen listens at a TCP address of a node: this process is reached from there beside the network of the lab.
+func (n *Network) Listen(node, address string) (l net.Listener, err error) {
+	if _, err := n.Node(node); err != nil {
+		return nil, err
+	}
+	err = inside(n.Namespace(node), func() (err error) {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	return l, err
 }

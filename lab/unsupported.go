@@ -5,6 +5,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"runtime"
 	"time"
@@ -32,6 +33,9 @@ func (n *Network) Status() (*Status, error) { return nil, errSystem }
 
 // Start starts a command in a node, on Linux.
 func (n *Network) Start(string, *exec.Cmd) error { return errSystem }
+
+// Listen listens at an address of a node, on Linux.
+func (n *Network) Listen(string, string) (net.Listener, error) { return nil, errSystem }
 
 // Exec replaces this process by a program in a node, on Linux.
 func (n *Network) Exec(string, string, []string, []string) error { return errSystem }

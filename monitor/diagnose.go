@@ -215,25 +215,31 @@ func (e *evidence) silentHosts() (all []Alarm) {
 	return all
 }
 
-// busyHosts are those whose programs, not the network, take long with most of their peers.
+// busyHosts are those whose programs, not the network, take long with most of their peers: where they reply, or where they probe. A program that
+// gets the processor now and then is slow to reply, but probes only while it has it.
 func (e *evidence) busyHosts() (all []Alarm) {
-	slow, flows, worst := map[string]int{}, map[string]int{}, map[string]time.Duration{}
-	note := func(host string, took time.Duration) {
-		flows[host]++
+	type part struct {
+		host    string
+		replies bool
+	}
+	slow, flows, worst := map[part]int{}, map[part]int{}, map[string]time.Duration{}
+	note := func(p part, took time.Duration) {
+		flows[p]++
 		if took > e.limits.Overload {
-			slow[host]++
+			slow[p]++
 		}
-		worst[host] = max(worst[host], took)
+		worst[p.host] = max(worst[p.host], took)
 	}
 	for i := range e.flows {
 		if f := &e.flows[i]; f.Lost < f.Sent {
-			note(f.from, f.Prober)
-			note(f.to, f.Responder)
+			note(part{f.from, false}, f.Prober)
+			note(part{f.to, true}, f.Responder)
 		}
 	}
+	isSlow := func(p part) bool { return slow[p] > 0 && 2*slow[p] >= flows[p] }
 	busy := map[string]bool{}
 	for _, h := range e.hosts {
-		if slow[h.Name] == 0 || 2*slow[h.Name] < flows[h.Name] {
+		if !isSlow(part{h.Name, false}) && !isSlow(part{h.Name, true}) {
 			continue
 		}
 		busy[h.Name] = true

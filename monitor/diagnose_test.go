@@ -14,17 +14,17 @@ type world struct {
 	spines int
 	rng    *rand.Rand
 
-	dead, mute, busy map[string]bool
-	lossy            map[string]float64    // by host
-	rackLoss         map[string]float64    // of a rack's switch, for what leaves the rack
-	linkLoss         map[[2]string]float64 // by rack and spine
-	spineLoss        map[int]float64
+	dead, mute, busy, stuttering map[string]bool
+	lossy                        map[string]float64    // by host
+	rackLoss                     map[string]float64    // of a rack's switch, for what leaves the rack
+	linkLoss                     map[[2]string]float64 // by rack and spine
+	spineLoss                    map[int]float64
 }
 
 func newWorld(racks, perRack int) *world {
 	return &world{
 		hosts: fabric(racks, perRack), spines: 4, rng: rand.New(rand.NewPCG(1, 2)), dead: map[string]bool{}, mute: map[string]bool{},
-		busy: map[string]bool{}, lossy: map[string]float64{}, rackLoss: map[string]float64{}, linkLoss: map[[2]string]float64{}, spineLoss: map[int]float64{},
+		busy: map[string]bool{}, stuttering: map[string]bool{}, lossy: map[string]float64{}, rackLoss: map[string]float64{}, linkLoss: map[[2]string]float64{}, spineLoss: map[int]float64{},
 	}
 }
 
@@ -79,7 +79,7 @@ func (w *world) pair(from Host, toName string, path, sent int) Pair {
 	if w.busy[from.Name] {
 		p.Prober = 40 * time.Millisecond
 	}
-	if w.busy[to.Name] {
+	if w.busy[to.Name] || w.stuttering[to.Name] {
 		p.Responder = 40 * time.Millisecond
 		p.Lost = max(p.Lost, sent/5) // replies that come too late
 	}
@@ -99,6 +99,7 @@ func TestDiagnose(t *testing.T) {
 		{"a dead host", func(w *world) { w.dead["r2h3"] = true }, BlameHost, "r2h3"},
 		{"a mute agent", func(w *world) { w.mute["r2h3"] = true }, BlameNoData, "r2h3"},
 		{"a busy host", func(w *world) { w.busy["r2h3"] = true }, BlameOverload, "r2h3"},
+		{"a host that is slow to reply alone", func(w *world) { w.stuttering["r2h3"] = true }, BlameOverload, "r2h3"},
 		{"a host that loses 20 %", func(w *world) { w.lossy["r2h3"] = 0.2 }, BlameHost, "r2h3"},
 		{"a rack that is cut off", func(w *world) { w.rackLoss["r4"] = 1 }, BlameRack, "r4"},
 		{"a switch of a rack that loses most", func(w *world) { w.rackLoss["r4"] = 0.8 }, BlameRack, "r4"},

@@ -129,7 +129,7 @@ var law = map[string]roomLaw{
 	// Its traces as spans of OpenTelemetry, which only who imports this depends on.
 	"braidotel": {rooms: []string{"braid"}, core: true, thirdParty: []string{"go.opentelemetry.io/otel"}},
 
-	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments"})}, // plots and tables
+	"lab":         {rooms: slices.Concat(libraryRooms, []string{"experiments", "monitor"})}, // plots and tables; a trial of the monitor
 	"experiments": {rooms: libraryRooms},
 
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{

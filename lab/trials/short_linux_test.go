@@ -29,7 +29,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asAgent) != "" {
-		if traffic.Agent(context.Background(), os.Args[1:], os.Stdin, os.Stdout) != nil {
+		if Agent(context.Background(), os.Args[1:], os.Stdin, os.Stdout) != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

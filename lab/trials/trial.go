@@ -40,6 +40,7 @@ func All() []Trial {
 		{"virtuoso", "Many queue pairs as one over 1 to 10 paths, and mice beside them", "Virtuoso 5 to 8", runVirtuoso},
 		{"overflow", "Many queue pairs as one where queues overflow", "Virtuoso table 2", runOverflow},
 		{"operate", "Faults one by one, and what braid why says", "X-RDMA table II", runOperate},
+		{"monitor", "Faults one by one, and what the monitor says", "", runMonitor},
 		{"partition", "Queue pairs and chunk sizes over four paths, one of them busy", "Data Partition 7 to 12", runPartition},
 	}
 }

@@ -192,15 +192,15 @@ func reportOf(t *trials.Trial, o *trials.Outcome) trialReport {
 	return r
 }
 
-// newLabAgent is the process that sends or receives in a trial.
+// newLabAgent is the process that sends, receives or probes in a trial.
 func newLabAgent() *cobra.Command {
 	return &cobra.Command{
 		Use:    "agent ROLE SPECIFICATION",
-		Short:  "Send or receive for a trial; started by 'braid lab run'",
+		Short:  "Send, receive or probe for a trial; started by 'braid lab run'",
 		Hidden: true,
 		Args:   arguments(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return traffic.Agent(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
+			return trials.Agent(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
