@@ -79,7 +79,7 @@ func (w *world) pair(from Host, toName string, path, sent int) Pair {
 	if w.busy[from.Name] {
 		p.Prober = 40 * time.Millisecond
 	}
-	if w.busy[to.Name] || w.stuttering[to.Name] {
+	if w.busy[to.Name] || w.stuttering[to.Name] && path%4 > 0 {
 		p.Responder = 40 * time.Millisecond
 		p.Lost = max(p.Lost, sent/5) // replies that come too late
 	}
