@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/monitor"
 	"github.com/braid-rdma/braid/operate"
 )
 
@@ -44,10 +45,11 @@ Without any, all are looked at. The programs offer a socket for this, which only
 their user can open; being looked at costs a transfer at full speed a few percent.
 
 HOST is the name of another machine that has an agent: its programs are looked at
-by way of that and of the monitor, which needs the token of a reader.
+by way of that and of the monitor, which needs the token of a reader. What the
+monitor says of the machine, its rack and of paths is told first.
 
 --json prints {"schema", "programs": [{"evidence", "findings": [{"cause",
-"queue_pair", "share", "says", "evidence", "advice"}]}]}. The causes are words that
+"queue_pair", "share", "says", "evidence", "advice"}]}], "alarms"}. The causes are words that
 stay the same; docs/operate.md has them all.`,
 		Example: `  braid why
   braid why 4711 --for 5s
@@ -134,20 +136,25 @@ type explained struct {
 
 // whyReport is what the command prints as JSON.
 type whyReport struct {
-	Schema   int         `json:"schema"`
-	Programs []explained `json:"programs"`
+	Schema   int             `json:"schema"`
+	Programs []explained     `json:"programs"`
+	Alarms   []monitor.Alarm `json:"alarms,omitempty"` // of the monitor, about machines that are asked about, and their racks
 }
 
 func (f *whyFlags) run(cmd *cobra.Command) error {
 	for {
 		all, err := f.look(cmd)
+		report := whyReport{Schema: 1, Programs: all}
+		if err == nil && len(f.hosts) > 0 {
+			report.Alarms, err = f.alarms(cmd.Context())
+		}
 		if err != nil {
 			if f.watch && cmd.Context().Err() != nil {
 				return nil // there is no other end
 			}
 			return err
 		}
-		if err := f.show(cmd.OutOrStdout(), all); err != nil || !f.watch {
+		if err := f.show(cmd.OutOrStdout(), &report); err != nil || !f.watch {
 			return err
 		}
 	}
@@ -188,16 +195,34 @@ func (f *whyFlags) gather(ctx context.Context, p *operate.Program) (*operate.Evi
 	return p.Gather(ctx, f.took, f.queuePairs...)
 }
 
-func (f *whyFlags) show(w io.Writer, all []explained) error {
+// alarms are what the monitor says of the machines that are asked about: of themselves, of their racks, and of paths.
+func (f *whyFlags) alarms(ctx context.Context) ([]monitor.Alarm, error) {
+	state, err := f.client.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	about := slices.Clone(f.hosts)
+	for _, h := range state.Hosts {
+		if slices.Contains(f.hosts, h.Name) || slices.Contains(f.hosts, everyHost) {
+			about = append(about, h.Name, h.Rack)
+		}
+	}
+	return slices.DeleteFunc(state.Alarms, func(a monitor.Alarm) bool { return a.Blame != monitor.BlamePath && !slices.Contains(about, a.Of) }), nil
+}
+
+func (f *whyFlags) show(w io.Writer, report *whyReport) error {
 	if f.asJSON {
-		return printJSON(w, whyReport{1, all})
+		return printJSON(w, report)
 	}
 	var b strings.Builder
 	if f.watch && isTerminal(w) {
 		b.WriteString("\x1b[H\x1b[2J")
 	}
-	for i := range all {
-		f.print(&b, &all[i])
+	for _, a := range report.Alarms {
+		fmt.Fprintf(&b, "the monitor: %s [%s %s] since %s\n", a.Says, a.Blame, a.Of, a.Since.Local().Format(time.DateTime))
+	}
+	for i := range report.Programs {
+		f.print(&b, &report.Programs[i])
 	}
 	if f.watch && !isTerminal(w) {
 		b.WriteByte('\n')
