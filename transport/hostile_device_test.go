@@ -88,6 +88,7 @@ type hostileWorld struct {
 	length   Time // how long it goes on
 	order    uint64
 	calendar calendar
+	onTheWay fifo[carriage]
 	device   *device
 	clients  []*client
 	liar     *liar // nil: the run that others are measured by
@@ -102,14 +103,45 @@ func (w *hostileWorld) at(t Time, call func()) {
 	w.calendar.push(appointment{t, w.order, call})
 }
 
+// carry brings a letter to somebody. All take the same time, so that they need no calendar.
+func (w *hostileWorld) carry(l *letter, to func(*letter)) {
+	w.order++
+	*w.onTheWay.push() = carriage{w.now + hostileDelay, w.order, l, to}
+}
+
 // runUntil lets things happen for a while.
 func (w *hostileWorld) runUntil(end Time) {
-	for len(w.calendar) > 0 && w.calendar[0].at <= end {
-		a := w.calendar.pop()
+	for {
+		arrives := w.onTheWay.len() > 0
+		if len(w.calendar) > 0 && (!arrives || w.calendar[0].beforeDelivery(w.onTheWay.at(0))) {
+			if w.calendar[0].at > end {
+				break
+			}
+			a := w.calendar.pop()
+			w.now = a.at
+			a.call()
+			continue
+		}
+		if !arrives || w.onTheWay.at(0).at > end {
+			break
+		}
+		a := *w.onTheWay.pop()
 		w.now = a.at
-		a.call()
+		a.to(a.letter)
 	}
 	w.now = end
+}
+
+// carriage is when a letter is where it goes.
+type carriage struct {
+	at     Time
+	order  uint64
+	letter *letter
+	to     func(*letter)
+}
+
+func (a *appointment) beforeDelivery(b *carriage) bool {
+	return a.at < b.at || a.at == b.at && a.order < b.order
 }
 
 // letter is a packet on its way.
@@ -126,11 +158,15 @@ type port struct {
 	w       *hostileWorld
 	name    string
 	qp      QP
-	timerAt Time
-	packet  Packet
 	device  *device // nil: a client's
 	send    func(l *letter)
 	done    func(c *Completion)
+	timerAt Time   // of the appointment that there is; zero: none
+	expire  func() // what happens then
+	// What calls of the queue pair need is here, so that none of them allocates.
+	packet     Packet
+	completion Completion
+	event      Event
 }
 
 // transmit takes up to n packets of a queue pair.
@@ -150,34 +186,47 @@ func (p *port) transmit(n int) (sent int) {
 
 // finish reports completions and arms the timer.
 func (p *port) finish() {
-	var c Completion
-	for p.qp.PollCompletion(&c) {
-		p.done(&c)
+	for p.qp.PollCompletion(&p.completion) {
+		p.done(&p.completion)
 	}
-	var e Event
-	for p.qp.PollEvent(&e) {
+	for p.qp.PollEvent(&p.event) {
 	}
 	if m, ok := unwrapped(p.qp).(*MP); ok {
 		if err := conserves(m); err != nil {
 			p.w.fail("%s: %v", p.name, err)
 		}
 	}
+	p.arm()
+}
+
+// arm makes an appointment for the timeout, unless there is an earlier one: most timeouts move on before they come.
+func (p *port) arm() {
 	at := p.qp.Timeout()
-	if at == Never || at == p.timerAt {
+	if at == Never {
 		return
 	}
-	at = max(at, p.w.now)
+	if at = max(at, p.w.now); p.timerAt != 0 && p.timerAt <= at {
+		return
+	}
+	if p.expire == nil {
+		p.expire = p.expired
+	}
 	p.timerAt = at
-	p.w.at(at, func() {
-		if p.timerAt != at {
-			return
-		}
-		p.timerAt = 0
-		if p.qp.Timeout() <= p.w.now {
-			p.qp.HandleTimeout(p.w.now)
-		}
-		p.serve()
-	})
+	p.w.at(at, p.expire)
+}
+
+// expired is called at an appointment, which may have been made for a timeout that has moved since.
+func (p *port) expired() {
+	if p.timerAt != p.w.now {
+		return
+	}
+	p.timerAt = 0
+	if p.qp.Timeout() > p.w.now {
+		p.arm()
+		return
+	}
+	p.qp.HandleTimeout(p.w.now)
+	p.serve()
 }
 
 // serve lets a client's engine do its duties; the device's processor has its own
@@ -253,8 +302,10 @@ type device struct {
 	clients  map[wire.QPN]*client
 	hostile  *port // serves the liar
 	guarded  *deviceMemory
-	open     *Region // what the liar may write to and read
-	sink     *Region // what READs from the liar fill
+	open     *Region       // what the liar may write to and read
+	sink     *Region       // what READs from the liar fill
+	worker   func()        // work, and
+	receiver func(*letter) // receive, which are not made anew for each packet
 
 	ingress   []*letter
 	lost      int
@@ -265,6 +316,7 @@ type device struct {
 
 func newDevice(w *hostileWorld) *device {
 	d := &device{w: w, memory: newTestMemory(), byRegion: map[*Region]*sharedSlot{}, clients: map[wire.QPN]*client{}}
+	d.worker, d.receiver = d.work, d.receive
 	d.memory.nextKey = wire.RKey(w.rng.Uint32() | 1<<31) // not to be guessed
 	d.srq, _ = NewReceiveQueue(sharedSlots, 1, 1)
 	for range sharedSlots {
@@ -302,7 +354,7 @@ func (d *device) wake() {
 		return
 	}
 	d.awake = true
-	d.w.at(max(d.w.now, d.busyUntil), d.work)
+	d.w.at(max(d.w.now, d.busyUntil), d.worker)
 }
 
 // work takes a batch of packets and lets the queue pairs send in turns. What it

@@ -57,7 +57,7 @@ func (l *liar) send(x *letter) {
 	} else {
 		l.log[l.rng.IntN(len(l.log))] = x
 	}
-	l.w.at(l.w.now+hostileDelay, func() { l.w.device.receive(x) })
+	l.w.carry(x, l.w.device.receiver)
 }
 
 // receive takes a packet of the device. A liar tells the truth now and then, as

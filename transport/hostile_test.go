@@ -136,14 +136,13 @@ func (w *hostileWorld) addClient(s *hostileScenario, i int, rc bool) {
 	c.far.done = func(x *Completion) { d.completed(c.far, x) }
 	c.near.send = func(l *letter) {
 		l.to = c.far
-		w.at(w.now+hostileDelay, func() { d.receive(l) })
+		w.carry(l, d.receiver)
 	}
-	c.far.send = func(l *letter) {
-		w.at(w.now+hostileDelay, func() {
-			c.near.handle(l)
-			c.near.serve()
-		})
+	take := func(l *letter) {
+		c.near.handle(l)
+		c.near.serve()
 	}
+	c.far.send = func(l *letter) { w.carry(l, take) }
 	d.clients[far] = c
 	d.ports = append(d.ports, c.far)
 	w.clients = append(w.clients, c)
@@ -161,7 +160,8 @@ func (w *hostileWorld) addLiar(s *hostileScenario) {
 	d.guarded = &deviceMemory{testMemory: d.memory, wrong: map[wire.RKey]bool{}}
 	p := &port{w: w, name: "the device's end for the liar", qp: s.newQP(w, s.rc, 0x300, s.attr(0x400, b, a), d.guarded, d.srq), device: d}
 	p.done = func(c *Completion) { d.completed(p, c) }
-	p.send = func(x *letter) { w.at(w.now+hostileDelay, func() { l.receive(x) }) }
+	receive := l.receive
+	p.send = func(x *letter) { w.carry(x, receive) }
 	d.hostile = p
 	d.ports = append(d.ports, p)
 	w.at(w.now+2*Microsecond, l.tell)
