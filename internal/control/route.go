@@ -17,6 +17,8 @@ type Route struct {
 	// loopback address to the engine.
 	Local   netip.Addr
 	Address string // host:port
+	// Peer is the peer as other machines call it, which may differ from Address where it is this one.
+	Peer netip.AddrPort
 }
 
 // Routes are the ways to the peer at an address, as host:port, best first; take the
@@ -37,33 +39,34 @@ func Routes(ctx context.Context, address string) ([]Route, error) {
 	defer c.Close()
 	local := addrOf(c.LocalAddr())
 	remote := c.RemoteAddr().(*net.UDPAddr)
+	peer := netip.AddrPortFrom(addrOf(remote), uint16(remote.Port))
 	same := local.IsLoopback() || local == addrOf(remote)
 	switch {
 	case !same:
-		return []Route{{Local: local, Address: address}}, nil
+		return []Route{{Local: local, Address: address, Peer: peer}}, nil
 	case local.Is4():
-		return []Route{{Address: address}}, nil
+		return []Route{{Address: address, Peer: peer}}, nil
 	}
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", braid.ErrUnreachable, address, err)
 	}
-	return routesWithin(interfaces, addrOf(remote), remote.Port), nil
+	return routesWithin(interfaces, peer), nil
 }
 
 // routesWithin are the ways to an IPv6 address of this machine, given all of them.
-func routesWithin(interfaces []net.Addr, remote netip.Addr, port int) (routes []Route) {
+func routesWithin(interfaces []net.Addr, peer netip.AddrPort) (routes []Route) {
 	for _, a := range interfaces {
 		prefix, err := netip.ParsePrefix(a.String())
 		if err != nil {
 			continue
 		}
 		own := prefix.Addr()
-		if own.Is6() && !own.Is4In6() && !own.IsLinkLocalUnicast() && own != remote {
-			routes = append(routes, Route{Local: own, Address: netip.AddrPortFrom(remote, uint16(port)).String()})
+		if own.Is6() && !own.Is4In6() && !own.IsLinkLocalUnicast() && own != peer.Addr() {
+			routes = append(routes, Route{Local: own, Address: peer.String(), Peer: peer})
 		}
 	}
-	return append(routes, Route{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
+	return append(routes, Route{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(int(peer.Port()))), Peer: peer})
 }
 
 func addrOf(a net.Addr) netip.Addr { return a.(*net.UDPAddr).AddrPort().Addr().Unmap() }

@@ -14,11 +14,12 @@ func TestRoutesWithin(t *testing.T) {
 			IP: net.IP(netip.MustParsePrefix(text).Addr().AsSlice()), Mask: net.CIDRMask(netip.MustParsePrefix(text).Bits(), netip.MustParsePrefix(text).Addr().BitLen()),
 		})
 	}
-	got := routesWithin(own, netip.MustParseAddr("2001:db8::1"), 7)
+	peer := netip.MustParseAddrPort("[2001:db8::1]:7")
+	got := routesWithin(own, peer)
 	want := []Route{
-		{netip.MustParseAddr("::1"), "[2001:db8::1]:7"},
-		{netip.MustParseAddr("2001:db8::2"), "[2001:db8::1]:7"},
-		{netip.Addr{}, "127.0.0.1:7"},
+		{netip.MustParseAddr("::1"), "[2001:db8::1]:7", peer},
+		{netip.MustParseAddr("2001:db8::2"), "[2001:db8::1]:7", peer},
+		{netip.Addr{}, "127.0.0.1:7", peer},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -27,14 +28,14 @@ func TestRoutesWithin(t *testing.T) {
 
 func TestRoutesOnThisMachine(t *testing.T) {
 	routes, err := Routes(t.Context(), "127.0.0.1:7")
-	if err != nil || !slices.Equal(routes, []Route{{Address: "127.0.0.1:7"}}) {
+	if err != nil || !slices.Equal(routes, []Route{{Address: "127.0.0.1:7", Peer: netip.MustParseAddrPort("127.0.0.1:7")}}) {
 		t.Errorf("127.0.0.1: %v, %v; want a free loopback address", routes, err)
 	}
 	routes, err = Routes(t.Context(), "[::1]:7")
 	if err != nil {
 		t.Skipf("this machine has no IPv6: %v", err)
 	}
-	if last := routes[len(routes)-1]; last != (Route{Address: "127.0.0.1:7"}) {
+	if last := routes[len(routes)-1]; last != (Route{Address: "127.0.0.1:7", Peer: netip.MustParseAddrPort("[::1]:7")}) {
 		t.Errorf("::1: the last way is %v, want by IPv4", last)
 	}
 	for _, r := range routes {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"github.com/braid-rdma/braid"
@@ -29,7 +30,8 @@ type Client struct {
 	routes  routes        // nil: those of this machine
 	grace   time.Duration // 0: interruptGrace
 	device  *verbs.Device
-	target  string // of the server, as the device calls it
+	target  string         // of the server, as the device calls it
+	peer    netip.AddrPort // the server, as other machines call it
 	context *braid.Context
 }
 
@@ -69,19 +71,12 @@ func (c *Client) Run(ctx context.Context, spec Spec) (*Result, error) {
 	defer server.Close()
 	var result *Result
 	if err = server.join(ctx); err == nil {
-		result, err = server.measure(ctx, cmp.Or(c.grace, interruptGrace), c.observer())
+		result, err = server.measure(ctx, cmp.Or(c.grace, interruptGrace), newObserver(c.Progress, c.Interval))
 	}
 	if err != nil && result == nil {
 		return nil, server.Fail(err)
 	}
 	return result, err
-}
-
-// observer is who is told how far a test is.
-func (c *Client) observer() observer {
-	o := observer{tell: c.Progress, interval: c.Interval}
-	orDefault(&o.interval, progressInterval)
-	return o
 }
 
 // start opens the device, at an address from which the server can be reached,
@@ -114,7 +109,7 @@ func (c *Client) openDevice(ctx context.Context) error {
 	for _, r := range ways {
 		d, err := c.Open(r.Local)
 		if err == nil {
-			c.device, c.target = d, r.Address
+			c.device, c.target, c.peer = d, r.Address, r.Peer
 			return nil
 		}
 		failed = append(failed, err)

@@ -13,7 +13,14 @@
 //
 // A model of flows (FlowClient) is the same conversation with several servers: it posts
 // messages of its own choice on the queue pairs of a bandwidth test, of which the servers
-// know nothing.
+// know nothing. FlowMesh asks several servers for such models towards each other, which they obey if they
+// are told to (Orders):
+//
+//	client                                      each server
+//	  call: order ───────────────────────────>  joins its targets, as a client
+//	              <── ready
+//	  go, to all ────────────────────────────>  flows ═══════> its targets
+//	              <── progress, response: flowReport
 //
 // The client decides everything; the server serves whatever is asked, for any
 // number of clients. Package control carries what the two ends say to each

@@ -24,9 +24,20 @@ type flowDriver struct {
 	servers     []*flowServer
 	total       *meter
 	tally       *tally
-	waiting     int // flows that wait, of all servers
-	active      int // lanes that are busy, of all servers
+	waiting     int   // flows that wait, of all servers
+	active      int   // lanes that are busy, of all servers
+	pace        *pace // nil: as fast as the network takes it
+	turn        int   // of the servers, for the pace
+	yields      bool  // as that of an endpoint
 	interrupted atomic.Bool
+}
+
+// newFlowDriver is one without servers yet, of which there will be as many.
+func newFlowDriver(spec *FlowSpec, servers int) *flowDriver {
+	return &flowDriver{
+		spec: spec, source: newFlowSource(spec, servers), total: newMeter(), tally: newTally(),
+		yields: runtime.GOMAXPROCS(0) == 1,
+	}
 }
 
 // run begins flows until their time is over, and waits for those that have begun.
@@ -48,12 +59,15 @@ func (d *flowDriver) run(ctx context.Context) error {
 		if err := d.collect(); err != nil {
 			return err
 		}
+		if err := d.resume(); err != nil {
+			return err
+		}
 		switch {
 		case over && d.end(now):
 			return nil
 		case spins%spinsPerCheck == 0 && ctx.Err() != nil:
 			return context.Cause(ctx)
-		case spins%spinsPerCheck == 0 && d.servers[0].yields:
+		case spins%spinsPerCheck == 0 && d.yields:
 			runtime.Gosched()
 		case d.active == 0:
 			d.rest(now)
@@ -123,6 +137,7 @@ func (d *flowDriver) fill(s *flowServer) error {
 // start begins a flow on a lane that has none.
 func (d *flowDriver) start(l *lane, f flow) error {
 	d.active++
+	l.pace = d.pace
 	return l.begin(f)
 }
 

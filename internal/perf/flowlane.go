@@ -1,8 +1,6 @@
 package perf
 
 import (
-	"time"
-
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -13,6 +11,7 @@ type lane struct {
 	wr   verbs.SendWR
 	busy bool
 	flow flow
+	pace *pace // as the driver's
 
 	posted, completed int64 // bytes of the flow
 }
@@ -34,6 +33,9 @@ func (l *lane) message(offset int64) int64 { return min(int64(l.s.layout.size), 
 func (l *lane) post() error {
 	for l.posted < l.flow.size && l.s.posted-l.s.completed < l.s.depth {
 		n := l.message(l.posted)
+		if !l.pace.take(n) {
+			return nil // the driver resumes it
+		}
 		l.s.place(&l.wr, l.s.posted)
 		l.wr.SGEs[0].Length = uint32(n)
 		l.s.posted++
@@ -60,47 +62,4 @@ func (l *lane) complete() int64 {
 func (l *lane) stop() {
 	l.flow.size = l.posted
 	l.busy = l.completed < l.posted
-}
-
-// flowClass collects the flows of one range of sizes.
-type flowClass struct {
-	above int64 // bytes
-	upTo  int64 // 0: no limit
-	flows uint64
-	bytes int64
-	times *histogram
-}
-
-// classEdges part the flows: those that fit a few packets, those that end before a window has
-// grown, and those that the bandwidth decides.
-var classEdges = []int64{10e3, 100e3, 1e6, 10e6, 0}
-
-// tally is what has become of the flows.
-type tally struct {
-	classes    []flowClass
-	unfinished uint64 // of those that began
-	waiting    uint64 // that did not begin
-	turnedAway uint64 // more would have waited than maxWaiting
-}
-
-func newTally() *tally {
-	t := &tally{}
-	above := int64(0)
-	for _, edge := range classEdges {
-		t.classes = append(t.classes, flowClass{above: above, upTo: edge, times: newHistogram()})
-		above = edge
-	}
-	return t
-}
-
-// finish takes in a flow that has arrived.
-func (t *tally) finish(f *flow, took time.Duration) {
-	for i := range t.classes {
-		if c := &t.classes[i]; c.upTo == 0 || f.size <= c.upTo {
-			c.flows++
-			c.bytes += f.size
-			c.times.record(took)
-			return
-		}
-	}
 }

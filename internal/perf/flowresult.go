@@ -39,6 +39,15 @@ type FlowResult struct {
 	Paths       int    `json:"paths"`
 	MTU         int    `json:"mtu"`
 	Interrupted bool   `json:"interrupted,omitempty"`
+
+	// AllToAll says that each of Servers sent to each other one, of which Pairs tell;
+	// OfferedGbps is of all together.
+	AllToAll bool       `json:"all_to_all,omitempty"`
+	Pairs    []FlowPair `json:"pairs,omitempty"`
+	// AtLimit are those that sent about as much as they allow others to ask for.
+	AtLimit []string `json:"at_limit,omitempty"`
+	// Missing are those that had not reported some time after the test was interrupted.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // FlowClass is the flows of one range of sizes.
@@ -59,6 +68,8 @@ type FlowServer struct {
 	Flows       uint64  `json:"flows"`
 	Bytes       uint64  `json:"bytes"`
 	GoodputGbps float64 `json:"goodput_gbps"`
+	// CompletionMicros is as that of a class; nil with AllToAll, where Pairs have it.
+	CompletionMicros *LatencyMicros `json:"fct_us,omitempty"`
 }
 
 // result puts together what both ends know.
@@ -84,9 +95,22 @@ func (d *flowDriver) result(there *counters) *FlowResult {
 		spurious := here.Spurious + there.Spurious
 		r.Spurious = &spurious
 	}
+	r.takeClasses(d.tally)
+	for _, s := range d.servers {
+		bytes, times := s.meter.bytes.Load(), s.meter.latency.summary()
+		r.Servers = append(r.Servers, FlowServer{
+			Address: s.name, Flows: s.flows, Bytes: bytes, GoodputGbps: gbps(float64(bytes)), CompletionMicros: &times,
+		})
+	}
+	return r
+}
+
+// takeClasses takes in the flows by size, of the duration of the result.
+func (r *FlowResult) takeClasses(t *tally) {
+	gbps := func(bytes int64) float64 { return float64(bytes) * 8 / r.DurationSeconds / 1e9 }
 	all := newHistogram()
-	for i := range d.tally.classes {
-		class := &d.tally.classes[i]
+	for i := range t.classes {
+		class := &t.classes[i]
 		if class.flows == 0 {
 			continue
 		}
@@ -95,13 +119,8 @@ func (d *flowDriver) result(there *counters) *FlowResult {
 		r.All.Bytes += class.bytes
 		r.Classes = append(r.Classes, FlowClass{
 			Above: class.above, UpTo: class.upTo, Flows: class.flows, Bytes: class.bytes,
-			GoodputGbps: gbps(float64(class.bytes)), CompletionMicros: class.times.summary(),
+			GoodputGbps: gbps(class.bytes), CompletionMicros: class.times.summary(),
 		})
 	}
-	r.All.GoodputGbps, r.All.CompletionMicros = gbps(float64(r.All.Bytes)), all.summary()
-	for _, s := range d.servers {
-		bytes := s.meter.bytes.Load()
-		r.Servers = append(r.Servers, FlowServer{Address: s.name, Flows: s.flows, Bytes: bytes, GoodputGbps: gbps(float64(bytes))})
-	}
-	return r
+	r.All.GoodputGbps, r.All.CompletionMicros = gbps(r.All.Bytes), all.summary()
 }

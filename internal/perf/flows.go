@@ -39,6 +39,10 @@ type hub struct {
 	contexts map[*verbs.Device]*braid.Context
 }
 
+func newHub(open Opener, channels int) *hub {
+	return &hub{open: open, channels: channels, devices: map[netip.Addr]*verbs.Device{}, contexts: map[*verbs.Device]*braid.Context{}}
+}
+
 // device is the one at a local address.
 func (h *hub) device(local netip.Addr) (*verbs.Device, error) {
 	if d := h.devices[local]; d != nil {
@@ -63,6 +67,17 @@ func (h *hub) context(d *verbs.Device) (*braid.Context, error) {
 	return c, err
 }
 
+// client is a client for an address, with its device and context.
+func (h *hub) client(ctx context.Context, address string, r routes) (*Client, error) {
+	c := &Client{Address: address, Open: h.device, routes: r}
+	if err := c.openDevice(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	c.context, err = h.context(c.device)
+	return c, err
+}
+
 func (h *hub) close() {
 	for _, c := range h.contexts {
 		_ = c.Close()
@@ -79,31 +94,33 @@ func (f *FlowClient) Run(ctx context.Context, spec FlowSpec) (*FlowResult, error
 	if err := spec.Check(len(f.Addresses)); err != nil {
 		return nil, err
 	}
-	h := &hub{
-		open: f.Open, channels: len(f.Addresses),
-		devices: map[netip.Addr]*verbs.Device{}, contexts: map[*verbs.Device]*braid.Context{},
-	}
+	h := newHub(f.Open, len(f.Addresses))
 	defer h.close()
-	d := &flowDriver{spec: &spec, source: newFlowSource(&spec, len(f.Addresses)), total: newMeter(), tally: newTally()}
+	d := newFlowDriver(&spec, len(f.Addresses))
 	defer d.close()
 	for _, address := range f.Addresses {
-		if err := d.join(ctx, &Client{Address: address, Open: h.device, routes: f.routes}, h); err != nil {
+		c, err := h.client(ctx, address, f.routes)
+		if err == nil {
+			err = d.join(ctx, c)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	o := (&Client{Progress: f.Progress, Interval: f.Interval}).observer()
-	return d.measure(ctx, cmp.Or(f.grace, interruptGrace), o)
+	r, err := d.measure(ctx, cmp.Or(f.grace, interruptGrace), newObserver(f.Progress, f.Interval))
+	switch {
+	case err != nil:
+		return nil, err
+	case d.total.operations.Load() == 0:
+		return nil, cmp.Or(ctx.Err(), errNoFlow)
+	case r.Interrupted:
+		return r, ctx.Err()
+	}
+	return r, nil
 }
 
 // join makes this end of what a server takes part in, and connects the two.
-func (d *flowDriver) join(ctx context.Context, c *Client, h *hub) error {
-	err := c.openDevice(ctx)
-	if err != nil {
-		return err
-	}
-	if c.context, err = h.context(c.device); err != nil {
-		return err
-	}
+func (d *flowDriver) join(ctx context.Context, c *Client) error {
 	e, err := newEndpoint(c.device, d.spec.Connection, rand.Uint64())
 	if err != nil {
 		return err
@@ -131,7 +148,8 @@ func (d *flowDriver) close() {
 	}
 }
 
-// measure runs the flows, and compares notes with the servers.
+// measure runs the flows, and compares notes with the servers. If ctx ends, the result is that of what
+// was measured until then.
 func (d *flowDriver) measure(ctx context.Context, grace time.Duration, o observer) (*FlowResult, error) {
 	for _, s := range d.servers {
 		if err := s.Send(ctx, msgGo, nil); err != nil {
@@ -157,19 +175,14 @@ func (d *flowDriver) measure(ctx context.Context, grace time.Duration, o observe
 		}
 	}
 	interrupted := d.interrupted.Load()
-	switch {
-	case err != nil && !interrupted:
+	if err != nil && !interrupted {
 		for _, s := range d.servers {
 			_ = s.Fail(err) // each learns it as far as it can be reached
 		}
 		return nil, err
-	case d.total.operations.Load() == 0:
-		return nil, cmp.Or(err, ctx.Err(), errNoFlow)
 	}
 	r := d.result(&there)
-	if r.Interrupted = interrupted; interrupted {
-		return r, ctx.Err()
-	}
+	r.Interrupted = interrupted
 	return r, nil
 }
 

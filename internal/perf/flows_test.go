@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 type someSizes []int64
 
 func (s someSizes) Name() string              { return "some" }
+func (s someSizes) String() string            { return strings.Trim(fmt.Sprint([]int64(s)), "[]") }
 func (s someSizes) Sample(r *rand.Rand) int64 { return s[r.IntN(len(s))] }
 func (s someSizes) Mean() float64 {
 	sum := int64(0)
@@ -30,7 +32,18 @@ func (s someSizes) Mean() float64 {
 // newFlowBench is a client with as many servers on a network in memory.
 func newFlowBench(t *testing.T, servers int) (*FlowClient, []*bench) {
 	t.Helper()
-	benches := []*bench{newBench(t, nil)}
+	return newOrderBench(t, servers, nil)
+}
+
+// newOrderBench is the same with servers that obey orders, if orders is not nil.
+func newOrderBench(t *testing.T, servers int, orders func() *Orders) (*FlowClient, []*bench) {
+	t.Helper()
+	allow := func(b *bench) {
+		if orders != nil {
+			b.server.Orders = orders()
+		}
+	}
+	benches := []*bench{newBench(t, allow)}
 	f := &FlowClient{Open: benches[0].client.Open, routes: virtual}
 	for len(benches) < servers {
 		benches = append(benches, newBench(t, func(b *bench) {
@@ -40,6 +53,7 @@ func newFlowBench(t *testing.T, servers int) (*FlowClient, []*bench) {
 				t.Fatal(err)
 			}
 			b.client.Address = b.server.Listener.Addrs()[0].String()
+			allow(b)
 		}))
 	}
 	for _, b := range benches {

@@ -9,7 +9,8 @@ import (
 // Sizes is a distribution of the sizes of flows.
 type Sizes interface {
 	Name() string
-	Mean() float64 // bytes
+	String() string // as Orders.Sizes reads it
+	Mean() float64  // bytes
 	Sample(r *rand.Rand) int64
 }
 

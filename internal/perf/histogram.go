@@ -1,9 +1,13 @@
 package perf
 
 import (
+	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/braid-rdma/braid/internal/control"
 )
 
 // Times are recorded from a nanosecond to a minute with three significant
@@ -87,6 +91,46 @@ func (h *histogram) add(other *histogram) {
 	}
 	h.longest = max(h.longest, other.longest)
 	h.counts.Merge(other.counts)
+}
+
+// histogramText is a histogram on its way to another process: the values that it has, each with its
+// count, as differences and counts in variable lengths.
+type histogramText struct {
+	Shortest time.Duration `json:"shortest_ns"`
+	Longest  time.Duration `json:"longest_ns"`
+	Counts   []byte        `json:"counts"`
+}
+
+func (h *histogram) text() histogramText {
+	t := histogramText{Shortest: h.shortest, Longest: h.longest}
+	last := int64(0)
+	for _, bar := range h.counts.Distribution() {
+		if bar.Count > 0 {
+			t.Counts = binary.AppendUvarint(t.Counts, uint64(bar.From-last))
+			t.Counts = binary.AppendUvarint(t.Counts, uint64(bar.Count))
+			last = bar.From
+		}
+	}
+	return t
+}
+
+// parse reads a histogram, which may be anything.
+func (t *histogramText) parse() (*histogram, error) {
+	h := newHistogram()
+	h.shortest, h.longest = t.Shortest, t.Longest
+	value := int64(0)
+	for rest := t.Counts; len(rest) > 0; {
+		step, n := binary.Uvarint(rest)
+		count, m := binary.Uvarint(rest[max(n, 0):])
+		if n <= 0 || m <= 0 || step > uint64(longestSample-value) || count == 0 || count > maxIters {
+			return nil, fmt.Errorf("%w: times that cannot be", control.ErrProtocol)
+		}
+		rest, value = rest[n+m:], value+int64(step)
+		if err := h.counts.RecordValues(value, int64(count)); err != nil {
+			return nil, fmt.Errorf("%w: times that cannot be: %w", control.ErrProtocol, err)
+		}
+	}
+	return h, nil
 }
 
 func (h *histogram) summary() LatencyMicros {

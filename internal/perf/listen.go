@@ -34,6 +34,7 @@ type Listener struct {
 // caller is a client that is connected.
 type caller struct {
 	device  *verbs.Device
+	context *braid.Context // of the device
 	channel *braid.Channel
 }
 
@@ -91,7 +92,7 @@ func listenOn(l *Listener, port uint16) (*Listener, error) {
 		port = l.listeners[0].Addr().Port()
 	}
 	for i, from := range l.listeners {
-		l.accepting.Go(func() { l.failed <- l.acceptFrom(ctx, from, l.devices[i]) })
+		l.accepting.Go(func() { l.failed <- l.acceptFrom(ctx, from, i) })
 	}
 	return l, nil
 }
@@ -110,14 +111,14 @@ func (l *Listener) open(d *verbs.Device, port uint16) error {
 }
 
 // acceptFrom accepts the clients of a device.
-func (l *Listener) acceptFrom(ctx context.Context, from *braid.Listener, d *verbs.Device) error {
+func (l *Listener) acceptFrom(ctx context.Context, from *braid.Listener, device int) error {
 	for {
 		channel, err := from.Accept(ctx)
 		if err != nil {
 			return err
 		}
 		select {
-		case l.callers <- &caller{device: d, channel: channel}:
+		case l.callers <- &caller{device: l.devices[device], context: l.contexts[device], channel: channel}:
 		case <-ctx.Done():
 			return ctx.Err() // the context closes the channel
 		}
@@ -134,6 +135,22 @@ func (l *Listener) accept(ctx context.Context) (*caller, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// towards is the way to an address from one that is listened on: the one that the routing of this machine has for
+// it, else the one that the caller has called.
+func (l *Listener) towards(ctx context.Context, target netip.AddrPort, c *caller) *Client {
+	way := &Client{Address: target.String(), target: target.String(), peer: target, device: c.device, context: c.context}
+	routes, err := control.Routes(ctx, target.String())
+	if err != nil {
+		return way // to call it will tell why
+	}
+	for i, from := range l.listeners {
+		if from.Addr().Addr() == routes[0].Local {
+			way.device, way.context = l.devices[i], l.contexts[i]
+		}
+	}
+	return way
 }
 
 // Addrs are the addresses listened on.

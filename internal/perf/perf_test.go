@@ -33,7 +33,7 @@ type bench struct {
 // virtual is the way on a network in memory, which this machine's routes know
 // nothing of.
 func virtual(_ context.Context, address string) ([]control.Route, error) {
-	return []control.Route{{Address: address}}, nil
+	return []control.Route{{Address: address, Peer: netip.MustParseAddrPort(address)}}, nil
 }
 
 func newBench(t *testing.T, change func(*bench)) *bench {

@@ -183,7 +183,7 @@ func (c *Client) RunPerftest(ctx context.Context, spec Spec) (*Result, error) {
 		return nil, err
 	}
 	m := newMeter()
-	if err := p.measure(ctx, m, c.observer()); err != nil {
+	if err := p.measure(ctx, m, newObserver(c.Progress, c.Interval)); err != nil {
 		if ctx.Err() != nil {
 			return p.sofar(m), ctx.Err() // perftest has no way to learn of it but the end of the conversation
 		}

@@ -68,10 +68,20 @@ type observer struct {
 	interval time.Duration
 }
 
-// watch tells every interval what was measured and counted, from a goroutine of its own: a
-// test in which nothing completes is what somebody who looks on wants to see. Stop tells
-// the rest.
+// newObserver tells somebody, or nobody, every interval; default a few times a second.
+func newObserver(tell func(Progress), interval time.Duration) observer {
+	orDefault(&interval, progressInterval)
+	return observer{tell: tell, interval: interval}
+}
+
+// watch tells what was measured and counted.
 func (o observer) watch(m *meter, counted func() counters, paths bool) (stop func()) {
+	return o.every(func(elapsed time.Duration) Progress { return progressOf(elapsed, m, counted(), paths) })
+}
+
+// every tells every interval how far a test is, from a goroutine of its own: a test in which
+// nothing completes is what somebody who looks on wants to see. Stop tells the rest.
+func (o observer) every(at func(elapsed time.Duration) Progress) (stop func()) {
 	if o.tell == nil {
 		return func() {}
 	}
@@ -87,7 +97,7 @@ func (o observer) watch(m *meter, counted func() counters, paths bool) (stop fun
 			case <-ended:
 				running = false
 			}
-			o.tell(progressOf(time.Since(began), m, counted(), paths))
+			o.tell(at(time.Since(began)))
 		}
 	}()
 	return func() {
@@ -121,3 +131,17 @@ func (p *PathResult) carried() uint64 {
 
 // showsPaths says whether this end knows what the paths carry of the data.
 func (s *Spec) showsPaths() bool { return s.QP == "mp" && (s.Op == Write || s.Op == Send) }
+
+// add adds what another machine counted.
+func (p *Progress) add(other *Progress) {
+	p.Operations += other.Operations
+	p.Bytes += other.Bytes
+	p.Retransmits += other.Retransmits
+	p.Marked += other.Marked
+	for i, bytes := range other.Paths {
+		if i == len(p.Paths) {
+			p.Paths = append(p.Paths, 0)
+		}
+		p.Paths[i] += bytes
+	}
+}

@@ -28,6 +28,8 @@ type Server struct {
 	Limits   Limits
 	// Trace receives the events of the server's queue pairs; may be nil.
 	Trace transport.Tracer
+	// Orders, when not nil, lets clients ask for flows to other servers.
+	Orders *Orders
 }
 
 // Serve serves clients until ctx ends, which is no error.
@@ -97,6 +99,9 @@ func (s *Server) serveClient(ctx context.Context, c *caller, g *grant) (*Result,
 		return nil, causeOf(beginning, err)
 	}
 	defer line.Close()
+	if asked.Order != nil {
+		return nil, s.obey(ctx, line, c, asked.Order, g)
+	}
 	e, err := s.agree(c.device, &asked.Spec, g)
 	if err != nil {
 		return nil, line.Fail(err)

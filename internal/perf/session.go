@@ -37,10 +37,19 @@ const (
 	msgBye   = "bye"   // client: the result, for the server to print
 )
 
+// The messages of an order (FlowMesh), which the server's flowReport ends; msgGo is among them.
+const (
+	msgReady    = "ready"    // server: all targets are connected
+	msgProgress = "progress" // server, every interval
+	msgStop     = "stop"     // client: end early
+)
+
 // test is what the client asks for.
 type test struct {
 	Spec Spec  `json:"spec"`
 	Side offer `json:"side"` // the client's
+	// Order is there instead of a test, whose Op is then orderOp.
+	Order *order `json:"order,omitempty"`
 }
 
 // offer is what one end has for the other's operations: memory and queue pairs.

@@ -26,6 +26,7 @@ type flowFlags struct {
 	on, off time.Duration
 	drain   time.Duration
 	incast  bool
+	mesh    bool
 	seed    uint64
 }
 
@@ -53,9 +54,15 @@ not the network keeps up (open loop), and a flow that finds all queue pairs take
 waits; the wait counts. Without, a flow begins when another has ended (closed loop).
 
 With --incast the servers send: each flow is read from one of them, so that all
-of them send to this machine at the same time.`,
+of them send to this machine at the same time.
+
+With --all-to-all each server sends to each other one, and this machine only says
+so and gathers the results. A server obeys if it was started with --flows-to, and
+within the limits that it was started with; it stops when this command does.
+--rate is then that of each server.`,
 		Example: `  braid perf flows HOST --model web-search --rate 5
   braid perf flows A B C --incast --model 64Ki:100 --depth 1
+  braid perf flows A B C --all-to-all --depth 4 -i 1
   braid perf flows HOST --model elephants-mice --load 0.5 --link 10 -i 1
   braid perf flows --loopback --cdf sizes.txt --on 100ms --off 400ms --json`,
 		RunE: func(cmd *cobra.Command, hosts []string) (err error) {
@@ -96,13 +103,14 @@ func (f *flowFlags) registerFlows(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&f.model, "model", defaultFlowModel, "sizes of flows: "+strings.Join(flowModels(), ", ")+", or points of a distribution as '4Ki:90 16Mi:100'")
 	flags.StringVar(&f.cdf, "cdf", "", "file with such points, bytes:percent, instead of --model")
-	flags.Float64Var(&f.rate, "rate", 0, "Gb/s of flows that begin, to all hosts together (default: closed loop)")
+	flags.Float64Var(&f.rate, "rate", 0, "Gb/s of flows that begin, to all hosts together; with --all-to-all, at each host (default: closed loop)")
 	flags.Float64Var(&f.load, "load", 0, "the same as a part of --link: 0.5 is half of it")
 	flags.Float64Var(&f.link, "link", 0, "Gb/s of the link that --load is a part of")
 	flags.IntVar(&s.QPs, "depth", 16, "flows to one host at the same time, each on a queue pair")
 	flags.DurationVar(&f.on, "on", 0, "with --off: how long flows begin before there is a pause")
 	flags.DurationVar(&f.off, "off", 0, "how long a pause lasts")
 	flags.BoolVar(&f.incast, "incast", false, "the hosts send to this one")
+	flags.BoolVar(&f.mesh, "all-to-all", false, "each host sends to each other one, and this machine to none")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the sizes and times, which are the same for the same seed")
 	flags.Float64VarP(&f.duration, "duration", "D", defaultFlowDuration, "seconds in which flows begin")
 	flags.DurationVar(&f.drain, "drain", 0, "how long those that have begun may last then (default as long as -D)")
@@ -124,6 +132,9 @@ func (f *flowFlags) finishFlows(cmd *cobra.Command, hosts []string) (perf.FlowSp
 	if err := f.finish(cmd, hosts); err != nil {
 		return spec, err
 	}
+	if err := f.checkMesh(cmd, hosts); err != nil {
+		return spec, err
+	}
 	if f.incast {
 		f.spec.Op = perf.Read
 	}
@@ -136,7 +147,26 @@ func (f *flowFlags) finishFlows(cmd *cobra.Command, hosts []string) (perf.FlowSp
 		return spec, err
 	}
 	checked := spec.WithDefaults()
+	if f.mesh {
+		return checked, checked.Check(len(hosts) - 1)
+	}
 	return checked, checked.Check(max(len(hosts), 1))
+}
+
+// checkMesh refuses what has no meaning where this machine sends nothing.
+func (f *flowFlags) checkMesh(cmd *cobra.Command, hosts []string) error {
+	switch {
+	case !f.mesh:
+	case f.incast:
+		return usageError{errors.New("--all-to-all and --incast exclude each other")}
+	case f.loopback:
+		return usageError{errors.New("--loopback starts one server: start several ('braid perf serve --bind ADDR --flows-to 127.0.0.0/8') for --all-to-all")}
+	case len(hosts) < 2 || len(hosts) > perf.MaxMesh:
+		return usageError{fmt.Errorf("--all-to-all: name 2 to %d hosts", perf.MaxMesh)}
+	case cmd.Flags().Changed("trace"):
+		return usageError{errors.New("--trace: with --all-to-all this machine has no queue pairs to trace")}
+	}
+	return nil
 }
 
 // offered is the rate of an open loop, in bit/s; 0: the loop is closed.
@@ -185,8 +215,15 @@ func (f *flowFlags) sizes(cmd *cobra.Command) (perf.Sizes, error) {
 // run runs the model and prints the result.
 func (f *flowFlags) run(cmd *cobra.Command, spec perf.FlowSpec, addresses []string) error {
 	display := newPerfDisplay(cmd, f.interval.Duration, f.json)
-	client := &perf.FlowClient{Addresses: addresses, Open: f.device.open, Progress: display.show, Interval: f.interval.Duration}
-	result, failed := client.Run(cmd.Context(), spec)
+	var result *perf.FlowResult
+	var failed error
+	if f.mesh {
+		mesh := &perf.FlowMesh{Addresses: addresses, Open: f.device.open, Progress: display.show, Interval: f.interval.Duration}
+		result, failed = mesh.Run(cmd.Context(), spec)
+	} else {
+		client := &perf.FlowClient{Addresses: addresses, Open: f.device.open, Progress: display.show, Interval: f.interval.Duration}
+		result, failed = client.Run(cmd.Context(), spec)
+	}
 	display.clear()
 	if result == nil {
 		return failed

@@ -47,6 +47,40 @@ func TestFlowTable(t *testing.T) {
 	}
 }
 
+func TestFlowPairsTable(t *testing.T) {
+	times := perf.LatencyMicros{Avg: 20.5, P50: 10, P99: 100}
+	r := &perf.FlowResult{
+		AllToAll: true,
+		Servers:  []perf.FlowServer{{Address: "alpha:1", Flows: 8, GoodputGbps: 1}, {Address: "b:1", Flows: 4, GoodputGbps: 0.5}},
+		Pairs: []perf.FlowPair{
+			{From: "alpha:1", To: "b:1", Flows: 4, GoodputGbps: 0.5, CompletionMicros: times},
+			{From: "b:1", To: "alpha:1", Flows: 8, GoodputGbps: 1, CompletionMicros: times},
+		},
+		AtLimit: []string{"b:1: 1 Gb/s"}, Missing: []string{"c:1"},
+	}
+	var text strings.Builder
+	writeFlowNotes(&text, r)
+	const want = ` from     to       #flows     goodput[Gb/sec]    FCT t_avg[usec]    t_50%[usec]    t_99%[usec]
+ alpha:1  b:1      4          0.50               20.50              10.00          100.00
+ b:1      alpha:1  8          1.00               20.50              10.00          100.00
+ alpha:1  received 8 flows, 1.00 Gb/sec
+ b:1      received 4 flows, 0.50 Gb/sec
+ sent what its --flows-rate allows: b:1: 1 Gb/s
+ no report in time from c:1
+`
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &text, want)
+	}
+	for range shownPairs {
+		r.Pairs = append(r.Pairs, perf.FlowPair{From: "fast", GoodputGbps: 2})
+	}
+	text.Reset()
+	writePairs(&text, r)
+	if lines := strings.Count(text.String(), "\n"); lines != shownPairs+4 || !strings.Contains(text.String(), "the slowest 90 of 92 pairs") {
+		t.Errorf("%d lines of many pairs:\n%s", lines, &text)
+	}
+}
+
 // TestPerfFlows runs a model from a file against the second process.
 func TestPerfFlows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sizes")

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/braid-rdma/braid/internal/perf"
@@ -46,7 +48,10 @@ func writeFlowRow(text *strings.Builder, name string, c *perf.FlowClass) {
 // flowTitle says what flows there were.
 func flowTitle(r *perf.FlowResult) string {
 	way := "to"
-	if r.Op == perf.Read {
+	switch {
+	case r.AllToAll:
+		way = "between each two of"
+	case r.Op == perf.Read:
 		way = "from"
 	}
 	title := fmt.Sprintf("flows of %s %s %d host(s): %s loop", r.Model, way, len(r.Servers), r.Loop)
@@ -70,7 +75,9 @@ func flowConnection(r *perf.FlowResult) string {
 
 // writeFlowNotes adds what belongs below the rows.
 func writeFlowNotes(text *strings.Builder, r *perf.FlowResult) {
-	if len(r.Servers) > 1 {
+	if r.AllToAll {
+		writePairs(text, r)
+	} else if len(r.Servers) > 1 {
 		for _, s := range r.Servers {
 			fmt.Fprintf(text, " %s: %d flows, %.2f Gb/sec\n", s.Address, s.Flows, s.GoodputGbps)
 		}
@@ -84,8 +91,40 @@ func writeFlowNotes(text *strings.Builder, r *perf.FlowResult) {
 	case r.Retransmits > 0:
 		fmt.Fprintf(text, " retransmitted packets: %d\n", r.Retransmits)
 	}
+	if len(r.AtLimit) > 0 {
+		fmt.Fprintf(text, " sent what its --flows-rate allows: %s\n", strings.Join(r.AtLimit, ", "))
+	}
+	if len(r.Missing) > 0 {
+		fmt.Fprintf(text, " no report in time from %s\n", strings.Join(r.Missing, ", "))
+	}
 	if r.Interrupted {
 		text.WriteString(" interrupted: what was measured until then\n")
+	}
+}
+
+// shownPairs are the pairs that are printed, of ten hosts. Of more it is the slowest that tell something.
+const shownPairs = 90
+
+// writePairs adds what went from host to host.
+func writePairs(text *strings.Builder, r *perf.FlowResult) {
+	pairs := r.Pairs
+	width := len("from")
+	for _, s := range r.Servers {
+		width = max(width, len(s.Address))
+	}
+	if len(pairs) > shownPairs {
+		pairs = slices.Clone(pairs)
+		slices.SortStableFunc(pairs, func(a, b perf.FlowPair) int { return cmp.Compare(a.GoodputGbps, b.GoodputGbps) })
+		pairs = pairs[:shownPairs]
+		fmt.Fprintf(text, " the slowest %d of %d pairs, of which --json has all:\n", shownPairs, len(r.Pairs))
+	}
+	fmt.Fprintf(text, " %-*s  %-*s  #flows     goodput[Gb/sec]    FCT t_avg[usec]    t_50%%[usec]    t_99%%[usec]\n", width, "from", width, "to")
+	for _, p := range pairs {
+		t := p.CompletionMicros
+		fmt.Fprintf(text, " %-*s  %-*s  %-10d %-18.2f %-18.2f %-14.2f %.2f\n", width, p.From, width, p.To, p.Flows, p.GoodputGbps, t.Avg, t.P50, t.P99)
+	}
+	for _, s := range r.Servers {
+		fmt.Fprintf(text, " %-*s  received %d flows, %.2f Gb/sec\n", width, s.Address, s.Flows, s.GoodputGbps)
 	}
 }
 

@@ -28,6 +28,7 @@ type serveFlags struct {
 	sessions   int
 	memory     int64
 	idle       time.Duration
+	orders     orderFlags
 }
 
 // newPerfServe is `braid perf serve`.
@@ -49,12 +50,17 @@ connected: of those that are not, the oldest is given up where there are too
 many. A client that takes longer than --idle-timeout to the next step of its
 test, or of whose test no packet arrives for that long, is ended.
 
+With --flows-to NETWORK clients may ask this server to send flows to other servers in
+that network ('braid perf flows A B C --all-to-all'); otherwise it sends to nobody
+but who asks. It obeys clients of the same networks, or of --flows-from, one at a
+time, for --flows-time at most and at --flows-rate, and stops when they leave.
+
 With --compat perftest the clients are programs of perftest: ib_write_bw,
 ib_read_bw, ib_send_bw, ib_read_lat, ib_atomic_bw and ib_atomic_lat, with any
 options that need nothing of the server. They connect over TCP. ib_send_lat and
 ib_write_lat need a server of their own: 'braid perf send lat --compat perftest'
 with the client's options, and likewise for write.`,
-		Example: "  braid perf serve\n  braid perf serve --once --port 18600\n  braid perf serve --bind loopback\n  braid perf serve --compat perftest",
+		Example: "  braid perf serve\n  braid perf serve --once --port 18600\n  braid perf serve --bind loopback\n  braid perf serve --flows-to 10.0.0.0/8 --flows-rate 40\n  braid perf serve --compat perftest",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -71,6 +77,7 @@ with the client's options, and likewise for write.`,
 	flags.DurationVar(&f.idle, "idle-timeout", perf.DefaultIdle, "how long a client may do nothing")
 	flags.VarP(&sizeFlag[int]{bytes: &f.device.mtu}, "mtu", "m", "largest path MTU offered to clients (default: what fits the interface, up to 8192)")
 	flags.IntVarP(&f.tos, "tos", "T", 0, "type of service of this end's packets; its two bits of ECN are braid's")
+	f.orders.register(cmd)
 	registerCompat(cmd, &f.compat)
 	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
@@ -94,6 +101,10 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := f.checkLimits(); err != nil {
 		return err
 	}
+	orders, err := f.orders.orders(cmd)
+	if err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	if f.withParent {
 		var stop func()
@@ -102,6 +113,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		defer stop()
 	}
 	if f.compat != "" {
+		if orders != nil {
+			return usageError{errors.New("--flows-to is for braid's own clients: leave out --compat")}
+		}
 		f.device.anyID = true
 		return servePerftest(ctx, cmd.OutOrStdout(), net.JoinHostPort(f.bind, strconv.Itoa(f.port)), &perf.PerftestServer{
 			Open: f.device.open, Once: f.once, Finished: clientLog(cmd, f.once), Limits: f.limits(),
@@ -121,7 +135,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	return serveUntilInterrupted(ctx, &perf.Server{
-		Listener: listener, Once: f.once, Finished: clientLog(cmd, f.once), Limits: f.limits(),
+		Listener: listener, Once: f.once, Finished: clientLog(cmd, f.once), Limits: f.limits(), Orders: orders,
 	})
 }
 

@@ -237,6 +237,32 @@ func TestSecondProcessEndsWhenTheFirstIsKilled(t *testing.T) {
 	}
 }
 
+// TestPerfFlowsAllToAll runs flows between two servers, and a third process says so. A server that was not
+// told to does not obey.
+func TestPerfFlowsAllToAll(t *testing.T) {
+	start := func(options ...string) (host, port string) {
+		return startCommand(t, append([]string{"perf", "serve", "--bind", "loopback", "--port"}, options...)...).awaitAddress(t)
+	}
+	a, port := start("0", "--flows-to", "127.0.0.0/8")
+	b, _ := start(port, "--flows-to", "127.0.0.0/8")
+	code, stdout, stderr := braid(t, "perf", "flows", a, b, "--all-to-all", "-p", port, "--model", "50K:100", "-D", "0.2", "--drain", "1m", "--depth", "2", "--json")
+	if code != exitOK {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	var r perf.FlowResult
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Schema != perf.FlowSchema || !r.AllToAll || len(r.Pairs) != 2 || r.Pairs[0].Flows == 0 || r.Pairs[1].Flows == 0 || r.All.Flows != r.Pairs[0].Flows+r.Pairs[1].Flows {
+		t.Errorf("%+v", r)
+	}
+	c, _ := start(port)
+	code, _, stderr = braid(t, "perf", "flows", a, c, "--all-to-all", "-p", port, "-D", "0.2")
+	if code == exitOK || !strings.Contains(stderr, "start it with --flows-to") || !strings.Contains(stderr, c) {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
 // command is a process of the command under test.
 type command struct {
 	cmd    *exec.Cmd
