@@ -17,9 +17,24 @@ const (
 	MockAuto Mock = iota
 	// MockOff keeps channels on UDP. The context does not listen on TCP.
 	MockOff
+	// MockTCP has every channel go by TCP, as SetCarrier commands with CarrierTCP, where the peer offers it.
+	MockTCP
+	// MockUDP keeps channels on UDP, as CarrierUDP does, but they are able to go by TCP.
+	MockUDP
 )
 
-var mockNames = [...]string{MockAuto: "auto", MockOff: "off"}
+var mockNames = [...]string{MockAuto: "auto", MockOff: "off", MockTCP: "tcp", MockUDP: "udp"}
+
+// carrier is what channels are commanded to.
+func (m Mock) carrier() Carrier {
+	switch m {
+	case MockTCP:
+		return CarrierTCP
+	case MockUDP:
+		return CarrierUDP
+	}
+	return CarrierAuto
+}
 
 func (m Mock) String() string {
 	if int(m) < len(mockNames) {
@@ -39,7 +54,7 @@ func (m *Mock) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("want %q or %q", mockNames[MockAuto], mockNames[MockOff])
+	return fmt.Errorf("want %q", mockNames)
 }
 
 // Carrier is what carries the packets of a channel.
@@ -121,10 +136,7 @@ func (ch *Channel) SetCarrier(ctx context.Context, c Carrier) error {
 	if c > CarrierTCP {
 		return fmt.Errorf("%w: %v", ErrConfig, c)
 	}
-	done := make(chan error, 1)
-	if !ch.fallback.command(c, done) {
-		return fmt.Errorf("braid: %w: channel", ErrClosed)
-	}
+	done := ch.fallback.command(c)
 	if err, replied := sched.Receive(ctx, ch.context.runtime, done, nil); replied {
 		return err
 	}
@@ -137,9 +149,13 @@ func (ch *Channel) noTCP() error {
 	case ch.context.Config().Mock == MockOff:
 		return fmt.Errorf("%w: Config.Mock is off", ErrNoTCP)
 	case ch.context.streams == nil:
-		return fmt.Errorf("%w: engine %s cannot send packets that way", ErrNoTCP, ch.context.engine.Info().Name)
+		return ch.context.engineHasNoTCP()
 	}
 	return fmt.Errorf("%w: the peer offers none", ErrNoTCP)
+}
+
+func (c *Context) engineHasNoTCP() error {
+	return fmt.Errorf("%w: engine %s cannot send packets that way", ErrNoTCP, c.engine.Info().Name)
 }
 
 // OnMove has f called, in a goroutine of its own, whenever a channel of the context has moved; nil: nobody.

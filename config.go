@@ -56,8 +56,8 @@ type Config struct {
 	// about 50 KiB each; default 64, negative: none. Without it Dial also forgoes the ticket by which
 	// a peer knows the address of a context that it was connected to.
 	QPCache int
-	// Mock says whether channels may move to TCP when UDP does not reach the peer (§VI-C),
-	// default MockAuto. Both ends have to agree.
+	// Mock says whether channels may move to TCP when UDP does not reach the peer (§VI-C), or are to at once,
+	// default MockAuto. Both ends have to agree, in that neither has MockOff.
 	Mock Mock
 	// MockPort is the TCP port of the context, on which its peers open connections for that; default a free
 	// one. They are told.
@@ -76,6 +76,8 @@ type Config struct {
 	// PollingWarn is how long the goroutine that polls the device for all may be away from it, in
 	// a handler or at other work, before it is told, up to a day; default 0: it is not measured.
 	PollingWarn time.Duration
+	// Log is what the context tells the default logger of package slog, default nothing: see LogLevel.
+	Log LogLevel
 	// NoStats keeps the statistics of the context to this process; else other processes of the
 	// same user can read them (see Published).
 	NoStats bool

@@ -62,6 +62,7 @@ type Context struct {
 	notify      chan struct{}
 	eventFD     atomic.Pointer[eventFD]
 	publication publication
+	journal     journal
 	offering    *operate.Offering // nil: there is none
 	polled      [64]verbs.Completion
 }
@@ -105,6 +106,8 @@ func Open(cfg Config) (*Context, error) {
 
 func (c *Context) prepare() (err error) {
 	c.engine = c.device.Engine()
+	c.journal.configure(&c.cfg)
+	c.tracer.journal = &c.journal
 	c.tracer.init(&c.cfg, time.Duration(time.Now().UnixNano())-c.now())
 	c.runtime = sched.Of(c.engine)
 	c.background.Runtime = c.runtime
@@ -120,6 +123,9 @@ func (c *Context) prepare() (err error) {
 	}
 	if c.cfg.Mock != MockOff {
 		c.streams, err = listenStreams(c.streamNetwork(), c.runtime, c.cfg.MockPort)
+	}
+	if err == nil && c.cfg.Mock == MockTCP && c.streams == nil {
+		err = c.engineHasNoTCP()
 	}
 	return err
 }

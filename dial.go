@@ -160,6 +160,7 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 			return
 		}
 		ch.prepareFallback()
+		ch.logOpen()
 		ch.context.touch(ch) // messages may have come already
 		if ch.broken {
 			ch.broken = false

@@ -43,6 +43,7 @@ func (ch *Channel) fail(err error) {
 	c := ch.context
 	ch.ended.Store(&err)
 	close(ch.done)
+	ch.logEnd(err)
 	c.tell()
 	ch.publishState(stateEnded)
 	c.deadlines.drop(ch)

@@ -71,6 +71,9 @@ func (ch *Channel) prepareFallback() {
 	}
 	ch.fallback = f
 	s.expect(f)
+	if m := ch.context.cfg.Mock; m != MockAuto {
+		f.command(m.carrier()) // where it cannot be obeyed the channel stays as it is
+	}
 }
 
 // patienceOf is the time after which a queue pair gives its peer up.
@@ -97,12 +100,17 @@ func (f *fallback) Probed(number uint32) {
 	f.tell(input{tell: func(m *mock.Machine, now time.Duration) { m.Probed(now, number) }, droppable: true})
 }
 
-// command is SetCarrier. What becomes of it is sent to done.
-func (f *fallback) command(c Carrier, done chan<- error) bool {
-	return f.tell(input{
-		tell:   func(m *mock.Machine, now time.Duration) { m.Command(now, mock.Carrier(c), done) },
+// command is SetCarrier. What becomes of it is sent once.
+func (f *fallback) command(c Carrier) <-chan error {
+	done := make(chan error, 1)
+	in := input{
+		tell:   func(m *mock.Machine, now time.Duration) { m.Command(now, mock.Carrier(c), (chan<- error)(done)) },
 		undone: func(err error) { done <- err },
-	})
+	}
+	if !f.tell(in) {
+		in.undone(fmt.Errorf("braid: %w: channel", ErrClosed))
+	}
+	return done
 }
 
 // tell hands something to the goroutine and starts it if there is none. It does not block, and
@@ -292,6 +300,7 @@ func (f *fallback) moved(a *mock.Action) {
 		move.Err = fmt.Errorf("braid: %w", a.Err)
 	}
 	f.ch.context.reportMove(move)
+	f.ch.logMove(&move)
 }
 
 // snapshot is the state for others.

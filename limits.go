@@ -64,6 +64,7 @@ func (c *Config) checkNumbers() (wrong []error) {
 		{"Memory", c.Memory, 1 << 20, 1 << 46},
 		{"QPCache", c.QPCache, noQPCache, verbs.MaxQPs},
 		{"Mock", int(c.Mock), 0, len(mockNames) - 1},
+		{"Log", int(c.Log), 0, len(logNames) - 1},
 		{"MockPort", c.MockPort, 0, 65535},
 		{"Channels", c.Channels, 1, maxChannels},
 		{"Trace", int(c.Trace), int(TraceOff), int(TraceReqRsp)},

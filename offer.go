@@ -1,6 +1,7 @@
 package braid
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/operate"
 )
 
@@ -68,12 +70,16 @@ func (c *Context) operatorState(wanted func(qpn uint32) bool) (s operate.Context
 func (ch *Channel) operatorState() operate.ChannelState {
 	var n Stats
 	ch.count(&n)
-	return operate.ChannelState{
+	state := operate.ChannelState{
 		Number: int(ch.number), QPN: uint32(ch.qp.Number()), Peer: ch.conn.RemoteAddr().String(),
-		OnTCP:  ch.fallback != nil && ch.fallback.snapshot().onTCP,
 		Queued: n.Queued, SendWindow: n.SendWindow, Unread: n.Unread, OpenCalls: n.OpenCalls, Handling: n.Handling,
 		Calls: ch.context.cfg.Calls, Reads: n.Reads, Sent: n.Sent, Received: n.Received,
 	}
+	if ch.fallback != nil {
+		at := ch.fallback.snapshot()
+		state.OnTCP, state.OnCommand = at.onTCP, at.onTCP && at.reason == MovedOnCommand
+	}
+	return state
 }
 
 // longestPoll is the longest time since an instant in which the device was not polled, if that is measured (Config.PollingWarn).
@@ -110,16 +116,72 @@ func (c *Context) operatorSet(values map[string]string, dryRun bool) (err error)
 	}
 	change := func(cfg *Config) error { return errors.Join(err, cfg.setAll(values)) }
 	var wrong error
+	var before Config
+	var moves []<-chan error
 	c.exclusive(func() {
 		if dryRun {
 			_, wrong = c.changed(change)
 			return
 		}
-		if wrong = c.update(change); wrong == nil && filtered {
-			c.install(filter)
-		}
+		before = c.cfg
+		moves, wrong = c.update(change)
 	})
+	if wrong == nil {
+		wrong = c.awaitMoves(moves)
+	}
+	switch {
+	case dryRun:
+	case wrong == nil:
+		c.exclusive(func() {
+			if filtered {
+				c.install(filter)
+			}
+		})
+		c.logChange(values, text)
+	case moves != nil:
+		c.restore(&before, values)
+	}
 	return wrong
+}
+
+// moveTime is how long an operator waits for the channels to move. To open a connection takes a third of the patience
+// at most, of which the default is 4.3 s.
+const moveTime = 5 * time.Second
+
+// awaitMoves waits for channels that were commanded to a carrier, and fails if one does not obey. Those that end have no need to.
+func (c *Context) awaitMoves(moves []<-chan error) error {
+	ctx, cancel := c.runtime.WithTimeout(context.Background(), moveTime)
+	defer cancel()
+	failed := 0
+	var first error
+	for _, move := range moves {
+		err, replied := sched.Receive(ctx, c.runtime, move, c.closed)
+		if !replied {
+			err = fmt.Errorf("not within %v", moveTime)
+		}
+		if err == nil || errors.Is(err, ErrClosed) {
+			continue
+		}
+		if failed++; first == nil {
+			first = err
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d channels do not move, so that nothing is changed: %w", failed, len(moves), first)
+}
+
+// restore gives some parameters the values that they had.
+func (c *Context) restore(before *Config, changed map[string]string) {
+	old := map[string]string{}
+	for p, value := range before.Parameters() {
+		if _, ok := changed[p.Name]; ok {
+			old[p.Name] = value
+		}
+	}
+	// They were possible a moment ago. If the program has changed something meanwhile, what it made stays.
+	c.exclusive(func() { _, _ = c.update(func(cfg *Config) error { return cfg.setAll(old) }) })
 }
 
 // noFilter and ownFilter stand for what a text cannot say.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/operate"
 	"github.com/braid-rdma/braid/transport"
 )
@@ -220,5 +222,100 @@ func TestNoOperator(t *testing.T) {
 	statsDir(t)
 	if c := open(t, Config{NoOperator: true}); c.offering != nil {
 		t.Error("there is a socket")
+	}
+}
+
+// An operator has all channels go by TCP, those to come as well, and back.
+func TestOperatorSetsMock(t *testing.T) {
+	statsDir(t)
+	l := listen(t, open(t, Config{}))
+	c := open(t, Config{})
+	a, b := dialled(t, c, l)
+	p := operatorOf(t, c)
+	set := func(value string) error {
+		_, err := p.Set(t.Context(), map[string]string{"mock": value, "keepalive": "7s"}, "ann", false)
+		return err
+	}
+	for _, bad := range []string{"off", "pigeon", ""} {
+		if err := set(bad); err == nil || c.Config().Keepalive == 7*time.Second {
+			t.Errorf("mock=%s: %v, and now %+v", bad, err, c.Config())
+		}
+	}
+	if err := set("tcp"); err != nil || !a.Stats().OnTCP || c.Config().Mock != MockTCP {
+		t.Fatalf("mock=tcp: %v, %+v", err, a.Stats())
+	}
+	exchange(t, a, b, 100_000)
+	whyIs(t, c, operate.CauseOnTCP)
+	news := moves(c)
+	later, peer := dialled(t, c, l)
+	wantMove(t, news, CarrierTCP, MovedOnCommand)
+	exchange(t, later, peer, 1000)
+	if _, err := p.RollBack(t.Context(), 0, "ann"); err != nil || c.Config().Mock != MockAuto || c.Config().Keepalive == 7*time.Second {
+		t.Errorf("after the roll-back %+v, %v", c.Config(), err)
+	}
+	wantMove(t, news, CarrierUDP, MovedBack)
+	wantMove(t, news, CarrierUDP, MovedBack)
+	exchange(t, a, b, 1000)
+	if err := set("udp"); err != nil {
+		t.Error(err)
+	}
+	exchange(t, a, b, 1000)
+	if a.Stats().OnTCP || later.Stats().OnTCP {
+		t.Error("on TCP in the end")
+	}
+}
+
+// Where a channel cannot move, none does and nothing is changed: a peer that offers no TCP is known before, one whose port is closed is found out.
+func TestOperatorMockRefused(t *testing.T) {
+	statsDir(t)
+	c := open(t, Config{})
+	p := operatorOf(t, c)
+	refused := func(dryRun bool, want string) {
+		t.Helper()
+		_, err := p.Set(t.Context(), map[string]string{"mock": "tcp", "keepalive": "7s", "filter": "drop=1"}, "ann", dryRun)
+		var refusal *operate.RefusedError
+		if !errors.As(err, &refusal) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if now := c.Config(); now.Mock != MockAuto || now.Keepalive == 7*time.Second {
+			t.Errorf("refused, and now %+v", now)
+		}
+		c.exclusive(func() {
+			if c.filter != nil {
+				t.Error("refused, and there is a filter")
+			}
+		})
+	}
+	good, atGood := dialled(t, c, listen(t, open(t, Config{})))
+	closed, atClosed := dialled(t, c, listen(t, open(t, Config{})))
+	if err := atClosed.context.streams.listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused(false, "1 of 2 channels do not move")
+	exchange(t, good, atGood, 1000)
+	exchange(t, closed, atClosed, 1000)
+	dialled(t, c, listen(t, open(t, Config{Mock: MockOff})))
+	refused(true, "the peers of 1 channels offer none")
+	refused(false, "the peers of 1 channels offer none")
+	if h, err := p.History(t.Context()); err != nil || len(h) != 0 {
+		t.Errorf("%+v, %v: what was refused is remembered", h, err)
+	}
+}
+
+// A context that was opened without TCP stays so, and one whose engine has none cannot be told to use it.
+func TestMockStaysOff(t *testing.T) {
+	c := open(t, Config{Mock: MockOff})
+	for _, value := range []string{"auto", "tcp", "udp"} {
+		if err := c.Set("mock", value); !errors.Is(err, ErrConfig) || c.Config().Mock != MockOff {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	d := loopnet.New(loopnet.Options{}).Open()
+	defer d.Close()
+	if c, err := Open(Config{Device: d, Mock: MockTCP}); !errors.Is(err, ErrNoTCP) {
+		t.Errorf("%v, %v", c, err)
+	}
+	if err := open(t, Config{Device: d}).Set("mock", "tcp"); !errors.Is(err, ErrNoTCP) {
+		t.Error(err)
 	}
 }

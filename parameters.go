@@ -53,13 +53,14 @@ var parameters = []Parameter{
 	{Name: "patience", Description: "silence after which a peer is given up to which something was sent", Online: true, duration: func(c *Config) *time.Duration { return &c.Patience }},
 	{Name: "linger", Description: "how long Close waits for what was sent; negative: not at all", Online: true, duration: func(c *Config) *time.Duration { return &c.Linger }},
 	{Name: "qp_cache", Description: "queue pairs of ended channels that wait for later ones; negative: none", Online: true, number: func(c *Config) *int { return &c.QPCache }},
-	{Name: "mock", Description: "auto: channels move to TCP while UDP does not reach the peer; off: never", word: func(c *Config) textValue { return &c.Mock }},
+	{Name: "mock", Description: "auto: channels move to TCP while UDP does not reach the peer; tcp, udp: they go by that; off: there is no TCP, as long as the context is open", Online: true, word: func(c *Config) textValue { return &c.Mock }},
 	{Name: "mock_port", Description: "TCP port for that; 0: a free one", zero: true, number: func(c *Config) *int { return &c.MockPort }},
 	{Name: "channels", Description: "channels that there may be", number: func(c *Config) *int { return &c.Channels }},
 	{Name: "trace", Description: "which traces are made: off, bare-data, req-rsp", Online: true, word: func(c *Config) textValue { return &c.Trace }},
 	{Name: "trace_sample_mask", Description: "a message is traced if its number has none of these bits", Online: true, zero: true, number: func(c *Config) *int { return &c.TraceMask }},
 	{Name: "slow_threshold", Description: "time after which a phase of a traced message is slow; negative: never", Online: true, duration: func(c *Config) *time.Duration { return &c.SlowThreshold }},
 	{Name: "polling_warn", Description: "time between two polls after which it is told; 0: never", Online: true, zero: true, duration: func(c *Config) *time.Duration { return &c.PollingWarn }},
+	{Name: "log", Description: "what is told to the program's log: off, warn (failures, moves to TCP, what is slow), info (channels and changes too)", Online: true, word: func(c *Config) textValue { return &c.Log }},
 	{Name: "no_stats", Description: "statistics are not published for other processes", flag: func(c *Config) *bool { return &c.NoStats }},
 	{Name: "no_operator", Description: "there is no socket for operators", flag: func(c *Config) *bool { return &c.NoOperator }},
 	{Name: "labels", Description: "what operators choose among programs by, as rack=3,role=db", text: func(c *Config) *string { return &c.Labels }},
@@ -102,7 +103,7 @@ func (c *Config) setAll(values map[string]string) error {
 
 // Set changes one value of a running context by its name; see Update.
 func (c *Context) Set(name, value string) (err error) {
-	c.exclusive(func() { err = c.update(func(cfg *Config) error { return cfg.Set(name, value) }) })
+	c.exclusive(func() { _, err = c.update(func(cfg *Config) error { return cfg.Set(name, value) }) })
 	return err
 }
 

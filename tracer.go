@@ -79,6 +79,7 @@ type tracer struct {
 	settings atomic.Pointer[traceSettings] // never nil; the owner changes it
 	epoch    time.Duration                 // what our clock shows at time zero of the device
 	polls    pollWatch
+	journal  *journal
 
 	mu      sync.Mutex
 	last    ring[Trace]
@@ -140,6 +141,7 @@ func (r *tracer) tellSlow(s *Slow) {
 	if h := r.settings.Load().hooks.Slow; h != nil {
 		h(s)
 	}
+	r.journal.slow(s)
 }
 
 // ring keeps the last of what is put into it.

@@ -15,12 +15,13 @@ func (c *Context) Config() (cfg Config) {
 }
 
 // Update changes the configuration of a running context: change gets the present one and
-// alters it. Policy, Control, Fragments, FragmentsBeside, Memory, Keepalive, Linger, QPCache and what concerns tracing take effect at once, also on
-// channels that exist; MaxMessage and Patience on later ones. What decides how memory is laid out
+// alters it. Policy, Control, Fragments, FragmentsBeside, Memory, Keepalive, Linger, QPCache, Log and what concerns tracing take effect at once, also on
+// channels that exist; MaxMessage and Patience on later ones. Mock commands all channels, where it was not MockOff and does not become it; they
+// move after Update has returned. What decides how memory is laid out
 // can not change. A configuration that is impossible is refused as a whole, and all that is wrong with it is told.
 func (c *Context) Update(change func(*Config)) (err error) {
 	c.exclusive(func() {
-		err = c.update(func(cfg *Config) error { change(cfg); return nil })
+		_, err = c.update(func(cfg *Config) error { change(cfg); return nil })
 	})
 	return err
 }
@@ -32,28 +33,65 @@ func (c *Context) changed(change func(*Config) error) (Config, error) {
 		return c.cfg, err
 	}
 	next, err := next.withDefaults()
-	return next, errors.Join(err, c.checkFixed(next))
+	return next, errors.Join(err, c.checkMock(next.Mock), c.checkFixed(next))
 }
 
-// update changes the configuration.
-func (c *Context) update(change func(*Config) error) error {
+// update changes the configuration. What becomes of the channels that move for it comes from moves.
+func (c *Context) update(change func(*Config) error) (moves []<-chan error, err error) {
 	next, err := c.changed(change)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)
 	}
 	c.swap(&next)
+	moves = c.carryBy(next.Mock)
 	c.cfg = next
 	c.qps.shrink(next.QPCache)
 	c.tracer.configure(&next)
+	c.journal.configure(&next)
 	c.memory.limit.Store(int64(next.Memory))
 	c.bulk.feed()
 	for _, ch := range c.channels {
 		if ch != nil {
 			c.touch(ch) // there may be room now
 		}
+	}
+	return moves, nil
+}
+
+// carryBy commands the channels to a carrier, if it is not what they were commanded to last.
+func (c *Context) carryBy(m Mock) (moves []<-chan error) {
+	if m == c.cfg.Mock {
+		return nil
+	}
+	for _, ch := range c.channels {
+		if ch != nil && ch.fallback != nil {
+			moves = append(moves, ch.fallback.command(m.carrier()))
+		}
+	}
+	return moves
+}
+
+// checkMock refuses what the channels cannot do. Whether there is TCP at all was decided when the context was opened.
+func (c *Context) checkMock(m Mock) error {
+	switch {
+	case m == c.cfg.Mock:
+		return nil
+	case m == MockOff || c.cfg.Mock == MockOff:
+		return fmt.Errorf("%w: Mock is %v and cannot become %v while the context is open: only auto, tcp and udp can become each other", ErrConfig, c.cfg.Mock, m)
+	case m == MockTCP && c.streams == nil:
+		return fmt.Errorf("%w: Mock: %w", ErrConfig, c.engineHasNoTCP())
+	}
+	without := 0
+	for _, ch := range c.channels {
+		if m == MockTCP && ch != nil && ch.conn != nil && ch.Err() == nil && ch.fallback == nil {
+			without++
+		}
+	}
+	if without > 0 {
+		return fmt.Errorf("%w: Mock: %w: the peers of %d channels offer none", ErrConfig, ErrNoTCP, without)
 	}
 	return nil
 }
@@ -67,8 +105,9 @@ func (c *Context) checkFixed(next Config) error {
 	fixed.MaxMessage, fixed.Patience, fixed.QPCache = c.cfg.MaxMessage, c.cfg.Patience, c.cfg.QPCache
 	fixed.Trace, fixed.TraceMask = c.cfg.Trace, c.cfg.TraceMask
 	fixed.SlowThreshold, fixed.PollingWarn = c.cfg.SlowThreshold, c.cfg.PollingWarn
+	fixed.Mock, fixed.Log = c.cfg.Mock, c.cfg.Log
 	if fixed != c.cfg {
-		return fmt.Errorf("%w: only Policy, Control, Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache and tracing can change while the context is open", ErrConfig)
+		return fmt.Errorf("%w: only Policy, Control, Fragments, FragmentsBeside, Memory, Keepalive, Linger, MaxMessage, Patience, QPCache, Mock, Log and tracing can change while the context is open", ErrConfig)
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ type Path struct {
 type Channel struct {
 	Number       int     `json:"number"`
 	OnTCP        bool    `json:"on_tcp,omitempty"`
+	OnCommand    bool    `json:"on_command,omitempty"` // on TCP since it was told to be
 	Samples      int     `json:"samples"`
 	WindowClosed float64 `json:"window_closed"` // messages wait, and the peer takes none
 	Unread       float64 `json:"unread"`        // messages have arrived and the application has not taken them
@@ -91,8 +92,9 @@ type ChannelState struct {
 	QPN            uint32
 	Peer           string
 	OnTCP          bool
-	Queued         int // messages that wait for the peer's window
-	SendWindow     int // messages that the peer would take now
+	OnCommand      bool // of this program or its operator
+	Queued         int  // messages that wait for the peer's window
+	SendWindow     int  // messages that the peer would take now
 	Unread         int
 	OpenCalls      int
 	Handling       int

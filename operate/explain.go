@@ -16,7 +16,7 @@ type Cause string
 const (
 	CauseClosed         Cause = "closed"           // the queue pair has failed
 	CauseUnreachable    Cause = "unreachable"      // nothing that is sent is acknowledged
-	CauseOnTCP          Cause = "on-tcp"           // UDP does not reach the peer
+	CauseOnTCP          Cause = "on-tcp"           // UDP does not reach the peer, or it is told not to be used
 	CausePeerReceives   Cause = "peer-receives"    // the peer has no receive posted
 	CausePeerBuffer     Cause = "peer-buffer"      // the peer's receiver takes no more packets
 	CausePeerProgram    Cause = "peer-program"     // the peer's program does not take its messages
@@ -140,6 +140,12 @@ func (e *Evidence) explainUnreachable(q *QueuePair) *Finding {
 func explainOnTCP(q *QueuePair) *Finding {
 	if q.Channel == nil || !q.Channel.OnTCP {
 		return nil
+	}
+	if q.Channel.OnCommand {
+		return &Finding{
+			Cause: CauseOnTCP, Share: 1, Says: "The channel goes by TCP, as it was told to, which is slower.",
+			Advice: "Let it return to UDP: braid adm set mock=auto, or Channel.SetCarrier in the program.",
+		}
 	}
 	return &Finding{
 		Cause: CauseOnTCP, Share: 1, Says: "UDP does not reach the peer, so the channel goes by TCP, which is slower.",

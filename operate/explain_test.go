@@ -51,7 +51,8 @@ func TestExplain(t *testing.T) {
 		{CauseUnreachable, "10.0.0.2", sender("window-full").with(func(q *QueuePair) {
 			q.Counters = map[string]uint64{"tx_packets": 12, "local_ack_timeout_err": 3}
 		})},
-		{CauseOnTCP, "TCP", channel(Channel{OnTCP: true})},
+		{CauseOnTCP, "UDP does not reach", channel(Channel{OnTCP: true})},
+		{CauseOnTCP, "told to", channel(Channel{OnTCP: true, OnCommand: true})},
 		{CausePeerReceives, "90 %", sender("rnr-wait")},
 		{CausePeerBuffer, "90 %", sender("peer-window-full")},
 		{CauseSpan, "track", sender("receiver-span-full")},

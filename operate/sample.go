@@ -254,7 +254,7 @@ func (p *sampled) evidence() QueuePair {
 
 func (s *channelSamples) evidence() *Channel {
 	return &Channel{
-		Number: s.last.Number, OnTCP: s.last.OnTCP, Samples: s.samples, Peer: s.last.Peer,
+		Number: s.last.Number, OnTCP: s.last.OnTCP, OnCommand: s.last.OnCommand, Samples: s.samples, Peer: s.last.Peer,
 		WindowClosed: share(s.closed, s.samples), Unread: share(s.unread, s.samples), OpenCalls: share(s.openCalls, s.samples),
 		CallsFull: share(s.callsFull, s.samples), HandlersFull: share(s.handlersFull, s.samples), Reads: share(s.reads, s.samples),
 		Sent: s.last.Sent - s.first.Sent, Received: s.last.Received - s.first.Received,
