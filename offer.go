@@ -22,7 +22,7 @@ func (c *Context) beginOffering() {
 	}
 	// Nil where it fails; StatsFile says why there is no directory.
 	c.offering, _ = operate.Offer(operate.Source{
-		Device: c.device, Labels: c.cfg.Labels, State: c.operatorState, Parameters: c.operatorParameters, Set: c.operatorSet,
+		Device: c.device, Labels: c.cfg.Labels, State: c.operatorState, QueuePairOf: c.queuePairOf, Parameters: c.operatorParameters, Set: c.operatorSet,
 		Traces: c.operatorTraces,
 	})
 }
@@ -65,6 +65,19 @@ func (c *Context) operatorState(wanted func(qpn uint32) bool) (s operate.Context
 	})
 	s.LongestPoll, s.PollPlace = c.longestPoll(time.Now().Add(-2 * time.Second))
 	return s
+}
+
+// queuePairOf is the queue pair of a channel.
+func (c *Context) queuePairOf(channel int) (qpn uint32, ok bool) {
+	c.exclusive(func() {
+		if channel < 0 || channel >= len(c.channels) {
+			return
+		}
+		if ch := c.channels[channel]; ch != nil && ch.session != nil && ch.qp != nil {
+			qpn, ok = uint32(ch.qp.Number()), true
+		}
+	})
+	return qpn, ok
 }
 
 func (ch *Channel) operatorState() operate.ChannelState {

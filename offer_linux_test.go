@@ -3,6 +3,7 @@ package braid
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -125,6 +126,55 @@ func TestWhyPollsAreRare(t *testing.T) {
 		}
 	})
 	whyIs(t, server.context, operate.CausePolls)
+}
+
+// Who asks for a channel is told of it, whatever many others do: samples are taken of a limited number of queue pairs.
+func TestWhyOneOfMany(t *testing.T) {
+	statsDir(t)
+	c, l := open(t, Config{Linger: -1}), listen(t, open(t, Config{Linger: -1}))
+	idle, _ := dialled(t, c, l)
+	for range 70 {
+		a, b := dialled(t, c, l)
+		go b.Serve(t.Context(), echo)
+		background(t, func(ctx context.Context) {
+			for {
+				m, err := a.Call(ctx, []byte("x"))
+				if err != nil {
+					return
+				}
+				m.Release()
+			}
+		})
+	}
+	p := operatorOf(t, c)
+	gather := func(of operate.Selection) *operate.Evidence {
+		t.Helper()
+		e, err := p.GatherOf(t.Context(), 10*time.Millisecond, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	has := func(q operate.QueuePair) bool { return q.Number == uint32(idle.qp.Number()) }
+	if e := gather(operate.Selection{}); slices.ContainsFunc(e.QueuePairs, has) || len(e.QueuePairs) > 64 {
+		t.Errorf("%d queue pairs, and the idle one is among the busiest", len(e.QueuePairs))
+	}
+	for _, of := range []operate.Selection{{Channels: []int{int(idle.number)}}, {QueuePairs: []uint32{uint32(idle.qp.Number())}}} {
+		if e := gather(of); len(e.QueuePairs) != 1 || !has(e.QueuePairs[0]) || e.QueuePairs[0].Channel == nil || e.QueuePairs[0].Channel.Number != int(idle.number) {
+			t.Errorf("%+v: %+v", of, e.QueuePairs)
+		}
+	}
+	if e := gather(operate.Selection{Peers: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}); len(e.QueuePairs) != 0 {
+		t.Errorf("with a stranger: %+v", e.QueuePairs)
+	}
+	if e := gather(operate.Selection{Peers: []netip.Addr{idle.RemoteAddr().Addr()}}); len(e.QueuePairs) == 0 || e.Left == 0 && len(e.QueuePairs) < 64 {
+		t.Errorf("with the peer of all: %d, and %d more", len(e.QueuePairs), e.Left)
+	}
+	for _, wrong := range []int{1000, -1} {
+		if _, err := p.GatherOf(t.Context(), 10*time.Millisecond, operate.Selection{Channels: []int{wrong}}); err == nil {
+			t.Errorf("there is no channel %d", wrong)
+		}
+	}
 }
 
 // An operator changes parameters of a running context as Set does: as a whole, and checked.

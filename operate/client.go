@@ -117,10 +117,16 @@ func (p *Program) SlowAfter(ctx context.Context, after time.Time) ([]json.RawMes
 	return t.Slow, err
 }
 
-// Gather takes samples for a while: of some queue pairs by number, or of those that do something.
-func (p *Program) Gather(ctx context.Context, took time.Duration, only ...uint32) (*Evidence, error) {
+// Gather takes samples for a while, of the queue pairs that do something.
+func (p *Program) Gather(ctx context.Context, took time.Duration) (*Evidence, error) {
+	return p.GatherOf(ctx, took, Selection{})
+}
+
+// GatherOf takes samples for a while of some queue pairs, however many others there are. A program of an earlier version may
+// return those that do something.
+func (p *Program) GatherOf(ctx context.Context, took time.Duration, of Selection) (*Evidence, error) {
 	e := new(Evidence)
-	err := p.ask(ctx, &request{Do: askEvidence, For: took, Only: only}, e)
+	err := p.ask(ctx, &request{Do: askEvidence, For: took, Selection: of}, e)
 	e.Program.Host = p.Host
 	return e, err
 }

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	errNoQueuePair  = errors.New("there is no such queue pair")
+	errNoQueuePair  = errors.New("there is no such queue pair or channel")
 	errNoParameters = errors.New("the program has no parameters")
 )
 
@@ -29,6 +29,8 @@ type Source struct {
 	Labels string        // by which operators choose among programs, such as rack=3,role=db
 	// State is what a context does at this moment, and those of its channels whose queue pairs are wanted; nil: there is none.
 	State func(wanted func(qpn uint32) bool) ContextState
+	// QueuePairOf is the number of the queue pair of a channel; nil: there are no channels.
+	QueuePairOf func(channel int) (qpn uint32, ok bool)
 	// Parameters lists what can be looked at and changed, and Set changes some of it as a whole or not at all; with dryRun it only
 	// says whether it could. Nil: there is nothing.
 	Parameters func() []Parameter
@@ -185,7 +187,7 @@ func (o *Offering) do(q *request) (any, error) {
 		if q.For <= 0 || q.For > maxTook {
 			return nil, fmt.Errorf("samples of %v: want more than 0 and at most %v", q.For, maxTook)
 		}
-		return o.source.gather(o.ctx, q.For, q.Only)
+		return o.source.gather(o.ctx, q.For, &q.Selection)
 	case askParameters:
 		if o.source.Parameters == nil {
 			return []Parameter{}, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -52,17 +53,28 @@ func Changes(line []byte) (changes bool, says string) {
 
 // request is one line from an operator.
 type request struct {
-	Schema int               `json:"schema"`
-	Do     string            `json:"do"`
-	For    time.Duration     `json:"for_ns,omitempty"`  // evidence: how long
-	Only   []uint32          `json:"only,omitempty"`    // evidence: of these queue pairs; none: of those that do something
-	Most   int               `json:"most,omitempty"`    // device: no more queue pairs than these, the busiest; 0: all
-	After  time.Time         `json:"after,omitzero"`    // traces: only slow events after this
-	Values map[string]string `json:"values,omitempty"`  // set
-	By     string            `json:"by,omitempty"`      // set, rollback: who changes it
-	Change int               `json:"change,omitempty"`  // rollback: the change that is undone
-	DryRun bool              `json:"dry_run,omitempty"` // set: only check
+	Schema    int               `json:"schema"`
+	Do        string            `json:"do"`
+	For       time.Duration     `json:"for_ns,omitempty"` // evidence: how long
+	Selection                   // evidence
+	Most      int               `json:"most,omitempty"`    // device: no more queue pairs than these, the busiest; 0: all
+	After     time.Time         `json:"after,omitzero"`    // traces: only slow events after this
+	Values    map[string]string `json:"values,omitempty"`  // set
+	By        string            `json:"by,omitempty"`      // set, rollback: who changes it
+	Change    int               `json:"change,omitempty"`  // rollback: the change that is undone
+	DryRun    bool              `json:"dry_run,omitempty"` // set: only check
 }
+
+// Selection is of which queue pairs evidence is gathered: of those with one of the numbers, of one of the channels or with one of the peers. Empty:
+// of those that do something.
+type Selection struct {
+	QueuePairs []uint32     `json:"only,omitempty"`
+	Channels   []int        `json:"channels,omitempty"`
+	Peers      []netip.Addr `json:"peers,omitempty"`
+}
+
+// Empty says whether nothing is named.
+func (s *Selection) Empty() bool { return len(s.QueuePairs)+len(s.Channels)+len(s.Peers) == 0 }
 
 // response is one line to an operator: an error, or what was asked for.
 type response struct {

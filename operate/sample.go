@@ -56,9 +56,9 @@ type channelSamples struct {
 }
 
 // gather takes samples for a while. Of many queue pairs it takes those that do something.
-func (s *Source) gather(ctx context.Context, took time.Duration, only []uint32) (*Evidence, error) {
+func (s *Source) gather(ctx context.Context, took time.Duration, of *Selection) (*Evidence, error) {
 	g := &sampler{source: s, began: time.Now(), host: readHost(), device: s.deviceCounters(), byNumber: map[uint32]*sampled{}}
-	if err := g.choose(ctx, only); err != nil {
+	if err := g.choose(ctx, of); err != nil {
 		return nil, err
 	}
 	g.takeState()
@@ -90,26 +90,40 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // choose decides of which queue pairs samples are taken: those that were asked for, or those that do something in a short
 // time, the busiest first.
-func (g *sampler) choose(ctx context.Context, only []uint32) error {
+func (g *sampler) choose(ctx context.Context, of *Selection) error {
 	all := g.source.Device.QPs()
-	if len(only) > 0 {
-		for _, q := range all {
-			if slices.Contains(only, uint32(q.Number())) {
-				g.add(q, q.Stats())
-			}
-		}
-		if len(g.pairs) == 0 {
-			return errNoQueuePair
-		}
-		return nil
+	if !of.Empty() {
+		all = slices.DeleteFunc(all, g.source.unwanted(of))
 	}
-	if len(all) <= maxSampled {
-		for _, q := range all {
-			g.add(q, q.Stats())
-		}
-		return nil
+	if len(all) > maxSampled {
+		return g.chooseBusy(ctx, all)
 	}
-	return g.chooseBusy(ctx, all)
+	for _, q := range all {
+		g.add(q, q.Stats())
+	}
+	if named := len(of.QueuePairs)+len(of.Channels) > 0; named && len(g.pairs) == 0 {
+		return errNoQueuePair // a peer may be that of other programs
+	}
+	return nil
+}
+
+// unwanted says which queue pairs a selection leaves out.
+func (s *Source) unwanted(of *Selection) func(*verbs.QP) bool {
+	numbers := map[uint32]bool{}
+	for _, n := range of.QueuePairs {
+		numbers[n] = true
+	}
+	for _, channel := range of.Channels {
+		if s.QueuePairOf == nil {
+			break
+		}
+		if n, ok := s.QueuePairOf(channel); ok {
+			numbers[n] = true
+		}
+	}
+	return func(q *verbs.QP) bool {
+		return !numbers[uint32(q.Number())] && (len(of.Peers) == 0 || !slices.Contains(of.Peers, q.Query().Attr.Remote.Unmap()))
+	}
 }
 
 func (g *sampler) chooseBusy(ctx context.Context, all []*verbs.QP) error {
@@ -144,10 +158,6 @@ func (g *sampler) chooseBusy(ctx context.Context, all []*verbs.QP) error {
 func (g *sampler) add(q *verbs.QP, before verbs.Stats) {
 	if s := q.State(); q.Type() == verbs.UD || s == verbs.Reset || s == verbs.Init {
 		return // datagrams wait for nothing, and who is not connected for nobody
-	}
-	if len(g.pairs) == maxSampled {
-		g.left++ // who asks by number may ask for too many
-		return
 	}
 	p := &sampled{qp: q, before: before, paths: q.PathStats(), reasons: map[string]int{}}
 	g.pairs = append(g.pairs, p)

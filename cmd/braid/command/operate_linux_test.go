@@ -34,6 +34,10 @@ func TestWhy(t *testing.T) {
 			t.Errorf("%+v: %+v", e, p.Findings)
 		}
 	}
+	code, _, stderr = braid(t, "why", "--for", "10ms", fmt.Sprintf("%d/999", os.Getpid()))
+	if code != exitFailed || !strings.Contains(stderr, "no such queue pair or channel") || strings.Contains(stderr, "no program") {
+		t.Errorf("a channel that is not there: %d, %s", code, stderr)
+	}
 	if code, _, stderr = braid(t, "why", "--for", "10ms", "999999999"); code != exitFailed || !strings.Contains(stderr, "no such program") {
 		t.Errorf("a process that is not there: %d, %s", code, stderr)
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -23,9 +24,8 @@ type whyFlags struct {
 	took          time.Duration
 	watch, asJSON bool
 	all           bool // idle queue pairs too
-	queuePairs    []uint32
-	channels      []int
 	peers         []netip.Addr
+	parts         map[int]*operate.Selection // of programs by process number, of which not all is asked for
 }
 
 // newWhy is `braid why`.
@@ -94,38 +94,58 @@ func (f *whyFlags) parse(args []string) error {
 		if !parted {
 			continue
 		}
-		if err := f.parsePart(part); err != nil {
+		s := &operate.Selection{}
+		if err := parsePart(part, s); err != nil {
 			return usageError{fmt.Errorf("%q: %w", arg, err)}
 		}
+		f.addPart(pid, s)
 	}
 	return f.programs.parse(pids)
 }
 
+// addPart notes that a part of a program is asked for. What is no process number is refused later.
+func (f *whyFlags) addPart(pid string, s *operate.Selection) {
+	n, _ := strconv.Atoi(pid)
+	if f.parts == nil {
+		f.parts = map[int]*operate.Selection{}
+	}
+	if before := f.parts[n]; before != nil {
+		s.QueuePairs, s.Channels = append(before.QueuePairs, s.QueuePairs...), append(before.Channels, s.Channels...)
+	}
+	f.parts[n] = s
+}
+
+// selection is what is asked of a program.
+func (f *whyFlags) selection(pid int) operate.Selection {
+	s := operate.Selection{Peers: f.peers}
+	if part := f.parts[pid]; part != nil {
+		s.QueuePairs, s.Channels = part.QueuePairs, part.Channels
+	}
+	return s
+}
+
 // parsePart reads a channel's number, or that of a queue pair in hexadecimal.
-func (f *whyFlags) parsePart(part string) error {
+func parsePart(part string, s *operate.Selection) error {
 	if hex, ok := strings.CutPrefix(part, "0x"); ok {
 		n, err := strconv.ParseUint(hex, 16, 24)
 		if err != nil {
 			return fmt.Errorf("want a queue pair such as 0xcfc5f3")
 		}
-		f.queuePairs = append(f.queuePairs, uint32(n))
+		s.QueuePairs = append(s.QueuePairs, uint32(n))
 		return nil
 	}
 	n, err := strconv.Atoi(part)
 	if err != nil || n < 0 {
 		return fmt.Errorf("want a channel such as 3, or a queue pair such as 0xcfc5f3")
 	}
-	f.channels = append(f.channels, n)
+	s.Channels = append(s.Channels, n)
 	return nil
 }
 
-// wantsPair says whether the command is about a queue pair.
-func (f *whyFlags) wantsPair(q *operate.QueuePair) bool {
-	if len(f.channels)+len(f.queuePairs)+len(f.peers) == 0 {
-		return true
-	}
-	return slices.Contains(f.queuePairs, q.Number) || slices.Contains(f.peers, q.Peer.Unmap()) ||
-		q.Channel != nil && slices.Contains(f.channels, q.Channel.Number)
+// wantsPair says whether the command is about a queue pair; a program of an earlier version may tell of others.
+func wantsPair(s *operate.Selection, q *operate.QueuePair) bool {
+	return s.Empty() || slices.Contains(s.QueuePairs, q.Number) || slices.Contains(s.Peers, q.Peer.Unmap()) ||
+		q.Channel != nil && slices.Contains(s.Channels, q.Channel.Number)
 }
 
 // explained is a program with what limits it.
@@ -170,29 +190,32 @@ func (f *whyFlags) look(cmd *cobra.Command) ([]explained, error) {
 	evidence, errs := make([]*operate.Evidence, len(programs)), make([]error, len(programs))
 	var gathering sync.WaitGroup
 	for i, p := range programs {
-		gathering.Go(func() { evidence[i], errs[i] = f.gather(cmd.Context(), p) })
+		gathering.Go(func() { evidence[i], errs[i] = p.GatherOf(cmd.Context(), f.took, f.selection(p.PID)) })
 	}
 	gathering.Wait()
 	var all []explained
+	told := map[int]bool{} // processes, which may have several contexts
 	for i, e := range evidence {
 		if errs[i] != nil {
-			if cmd.Context().Err() != nil {
-				return nil, cmd.Context().Err()
-			}
-			fmt.Fprintln(cmd.ErrOrStderr(), errs[i]) // others may have more to tell
 			continue
 		}
-		e.QueuePairs = slices.DeleteFunc(e.QueuePairs, func(q operate.QueuePair) bool { return !f.wantsPair(&q) })
+		told[programs[i].PID] = true
+		of := f.selection(programs[i].PID)
+		e.QueuePairs = slices.DeleteFunc(e.QueuePairs, func(q operate.QueuePair) bool { return !wantsPair(&of, &q) })
 		all = append(all, explained{e, e.Explain()})
 	}
-	if len(all) == 0 {
-		return nil, errNoProgram
+	switch {
+	case cmd.Context().Err() != nil:
+		return nil, cmd.Context().Err()
+	case len(all) == 0:
+		return nil, errors.Join(errs...)
+	}
+	for i, err := range errs {
+		if pid := programs[i].PID; err != nil && (!told[pid] || f.parts[pid] == nil) {
+			fmt.Fprintln(cmd.ErrOrStderr(), err) // others have more to tell
+		}
 	}
 	return all, nil
-}
-
-func (f *whyFlags) gather(ctx context.Context, p *operate.Program) (*operate.Evidence, error) {
-	return p.Gather(ctx, f.took, f.queuePairs...)
 }
 
 // alarms are what the monitor says of the machines that are asked about: of themselves, of their racks, and of paths.
