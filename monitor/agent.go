@@ -183,9 +183,16 @@ func (a *Agent) windowLength() time.Duration {
 	return max(time.Second, cmp.Or(a.current.Window, defaultWindow))
 }
 
+// following is the digest of what the agent does.
+func (a *Agent) following() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current.Digest
+}
+
 // introduce tells the monitor who this is, and takes what it assigns. One that is away is asked again later.
 func (a *Agent) introduce(ctx context.Context) {
-	text, err := json.Marshal(hello{Version: version, Host: a.cfg.Host, Port: a.responder.Addr().Port(), Now: time.Now()})
+	text, err := json.Marshal(hello{Version: version, Host: a.cfg.Host, Port: a.responder.Addr().Port(), Now: time.Now(), Have: a.following()})
 	if err != nil || !a.nats.IsConnected() {
 		return
 	}
@@ -205,6 +212,9 @@ func (a *Agent) assigned(text []byte) {
 	var next assignment
 	if err := json.Unmarshal(text, &next); err != nil || next.Version == 0 {
 		a.cfg.Log.Warn("not an assignment", "error", err)
+		return
+	}
+	if next.Same {
 		return
 	}
 	select {

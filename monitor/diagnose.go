@@ -19,6 +19,9 @@ const (
 	BlameNoData   Blame = "no-data"  // a host responds, and its agent does not report
 )
 
+// blames are all of them.
+var blames = []Blame{BlameHost, BlameRack, BlamePath, BlameOverload, BlameNoData}
+
 // Alarm is something that is wrong.
 type Alarm struct {
 	Blame Blame     `json:"blame"`
@@ -83,8 +86,18 @@ func NewJudge(l Limits) *Judge { return &Judge{limits: l.withDefaults(), states:
 
 // Judge looks at the windows of all hosts of one time, and returns the alarms that have begun or ended.
 func (j *Judge) Judge(at time.Time, hosts []Host, windows []Window) []Alarm {
+	return j.decide(at, j.find(hosts, windows))
+}
+
+// find looks for what is wrong in one window. It changes nothing of the judge.
+func (j *Judge) find(hosts []Host, windows []Window) []Alarm {
+	return newEvidence(j.limits, hosts, windows).alarms()
+}
+
+// decide takes what was found in one window, and returns the alarms that have begun or ended.
+func (j *Judge) decide(at time.Time, wrong []Alarm) []Alarm {
 	found := map[string]Alarm{}
-	for _, a := range newEvidence(j.limits, hosts, windows).alarms() {
+	for _, a := range wrong {
 		found[string(a.Blame)+" "+a.Of] = a
 	}
 	var changed []Alarm

@@ -51,6 +51,7 @@ func (m *Monitor) ServePage(address string) (*Page, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/state", p.state)
 	mux.HandleFunc("GET /api/news", p.news)
+	mux.Handle("GET /metrics", newMetrics(m))
 	mux.Handle("GET /", http.FileServerFS(files))
 	p.server = &http.Server{Handler: p.guard(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	p.running.Go(func() { _ = p.server.Serve(l) }) // until it is closed

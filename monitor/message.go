@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // version is that of the messages. A later one adds fields, which who does not know them ignores.
@@ -28,6 +29,7 @@ type hello struct {
 	Host    Host      `json:"host"`
 	Port    uint16    `json:"port"` // of its responder
 	Now     time.Time `json:"now"`
+	Have    string    `json:"have,omitempty"` // digest of the assignment that it follows
 }
 
 // assignment is what an agent is to do.
@@ -36,6 +38,8 @@ type assignment struct {
 	Serial  uint64        `json:"serial"` // a later one takes the place of an earlier one
 	Window  time.Duration `json:"window_ns"`
 	Targets []assigned    `json:"targets"`
+	Digest  string        `json:"digest,omitempty"` // of all that matters to the agent
+	Same    bool          `json:"same,omitempty"`   // it is the one that the agent has, and not told again
 }
 
 // assigned is a target with the port of its responder.
@@ -50,7 +54,7 @@ const maxName = 253
 // check refuses a host that cannot be: its name is shown to people, and part of subjects.
 func (h *Host) check() error {
 	for _, text := range []string{h.Name, h.Rack} {
-		if len(text) > maxName || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		if len(text) > maxName || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("%q is no name of a host or rack", text)
 		}
 	}

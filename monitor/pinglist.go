@@ -29,7 +29,7 @@ type Target struct {
 type Mesh struct {
 	RackRate   float64 // probes a second of one host to all others of its rack; default 10
 	FabricRate float64 // the same to hosts of other racks; default 1
-	Others     int     // hosts of other racks that one probes; default 20, or one in each rack if that is more
+	Others     int     // hosts of other racks that one probes; default 20, or one in each rack if that is more, up to 256
 	Paths      int     // source ports of each pair between racks, default 35: they meet each of 16 equal paths with nine chances in ten
 	Changed    float64 // part of the pairs and source ports between racks that changes each hour; default 0.2
 	AllPaths   int     // source ports of a host that does not say how many it has; default 128
@@ -42,32 +42,80 @@ func (m Mesh) withDefaults() Mesh {
 	return m
 }
 
+const (
+	// maxTargets bounds whom one host probes, inside its rack and outside: a pinglist has some ten KB, whatever hosts say of themselves.
+	maxTargets = 256
+	// maxPaths bounds the source ports that are chosen from; a power of two.
+	maxPaths = 1024
+)
+
 // sizes vary: small probes miss the loss of large packets.
 var sizes = []int{64, 512, 1024, 4096}
 
 // Pinglist is whom a host probes at a time. It depends on the hosts and the time alone, so that a monitor that was started
 // again gives the same. Lists of different hosts are as even as chance makes them.
 func (m Mesh) Pinglist(from Host, all []Host, at time.Time) []Target {
+	return m.pinglist(from, newFloor(all), at)
+}
+
+// floor is hosts in their racks, made once for the pinglists of all of them.
+type floor struct {
+	hosts   []Host
+	keys    []uint64 // of their names
+	rackOf  []int    // which of racks; of its own: noRack
+	racks   map[string]int
+	members [][]int // of each rack
+}
+
+const noRack = -1
+
+func newFloor(all []Host) *floor {
+	f := &floor{hosts: all, keys: make([]uint64, len(all)), rackOf: make([]int, len(all)), racks: map[string]int{}}
+	for i := range all {
+		f.keys[i], f.rackOf[i] = hash(all[i].Name), noRack
+		if all[i].Rack == "" {
+			continue
+		}
+		rack, ok := f.racks[all[i].Rack]
+		if !ok {
+			rack = len(f.members)
+			f.racks[all[i].Rack] = rack
+			f.members = append(f.members, nil)
+		}
+		f.rackOf[i] = rack
+		f.members[rack] = append(f.members[rack], i)
+	}
+	return f
+}
+
+// rack is that of a host; nobody is in noRack.
+func (f *floor) rack(of Host) int {
+	if rack, ok := f.racks[of.Rack]; ok && of.Rack != "" {
+		return rack
+	}
+	return noRack
+}
+
+func (m Mesh) pinglist(from Host, f *floor, at time.Time) []Target {
 	m = m.withDefaults()
-	m.AllPaths = cmp.Or(from.Paths, m.AllPaths)
-	var rack, fabric []Host
-	for _, h := range all {
-		switch {
-		case h.Name == from.Name:
-		case h.Rack == from.Rack && from.Rack != "":
-			rack = append(rack, h)
-		default:
-			fabric = append(fabric, h)
+	m.AllPaths = min(cmp.Or(from.Paths, m.AllPaths), maxPaths)
+	key, rack := hash(from.Name), f.rack(from)
+	var list []Target
+	if rack != noRack {
+		// Inside a rack there is one path; two source ports tell a broken host from a broken socket.
+		others := m.chooseInside(key, from, f, f.members[rack], at)
+		for _, i := range others {
+			h := &f.hosts[i]
+			list = append(list, Target{Host: h.Name, Addr: h.Addr, Every: interval(len(others), m.RackRate), Paths: []int{0, 1}[:min(2, m.AllPaths)], Sizes: sizes})
 		}
 	}
-	fabric = m.choose(from, fabric, at)
-	var list []Target
-	for _, h := range rack {
-		// Inside a rack there is one path; two source ports tell a broken host from a broken socket.
-		list = append(list, Target{Host: h.Name, Addr: h.Addr, Every: interval(len(rack), m.RackRate), Paths: []int{0, 1}[:min(2, m.AllPaths)], Sizes: sizes})
-	}
-	for _, h := range fabric {
-		list = append(list, Target{Host: h.Name, Addr: h.Addr, Every: interval(len(fabric), m.FabricRate), Paths: m.paths(from, h, at), Sizes: sizes})
+	others := m.chooseOutside(key, rack, from, f, at)
+	every := interval(len(others), m.FabricRate)
+	// More ports than probes in an hour would never have their turn.
+	m.Paths = min(m.Paths, m.AllPaths, max(1, int(time.Hour/max(1, every))))
+	for _, i := range others {
+		h := &f.hosts[i]
+		list = append(list, Target{Host: h.Name, Addr: h.Addr, Every: every, Paths: m.paths(mix(key, f.keys[i]), at), Sizes: sizes})
 	}
 	return list
 }
@@ -77,45 +125,92 @@ func interval(n int, rate float64) time.Duration {
 	return time.Duration(float64(n) / rate * float64(time.Second))
 }
 
-// choose takes hosts of other racks: one of each rack, and then more, by rank. A rank changes when its turn
-// comes, which it does for a part of all pairs in each hour.
-func (m Mesh) choose(from Host, others []Host, at time.Time) []Host {
-	type ranked struct {
-		Host
-		rank uint64
+// ranked is a host in the order in which it is chosen. A rank changes when its turn comes, which it does for a part of all pairs in each hour.
+type ranked struct {
+	rank uint64
+	host int
+}
+
+func (m Mesh) ranked(key uint64, f *floor, host int, at time.Time) ranked {
+	pair := mix(key, f.keys[host])
+	return ranked{mix(pair, m.epoch(at, pair)), host}
+}
+
+func byRank(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.host-b.host) }
+
+// chooseInside takes the others of a rack; of a very large one, some.
+func (m Mesh) chooseInside(key uint64, from Host, f *floor, members []int, at time.Time) []int {
+	others := slices.DeleteFunc(slices.Clone(members), func(i int) bool { return f.hosts[i].Name == from.Name })
+	if len(others) <= maxTargets {
+		return others
 	}
 	all := make([]ranked, len(others))
-	for i, h := range others {
-		pair := hash(from.Name, h.Name)
-		all[i] = ranked{h, mix(pair, m.epoch(at, pair))}
+	for n, i := range others {
+		all[n] = m.ranked(key, f, i, at)
 	}
-	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name)) })
-	var first, rest []Host
-	seen := map[string]bool{}
-	for _, r := range all {
-		if r.Rack != "" && !seen[r.Rack] {
-			seen[r.Rack] = true
-			first = append(first, r.Host)
+	slices.SortFunc(all, byRank)
+	return hostsOf(all[:maxTargets])
+}
+
+// chooseOutside takes hosts of other racks: one of each rack, and then more, by rank. Where there are more racks than one host
+// can probe, the hosts of its rack take different ones.
+func (m Mesh) chooseOutside(key uint64, rack int, from Host, f *floor, at time.Time) []int {
+	best := make([]ranked, len(f.members))
+	found := make([]bool, len(f.members))
+	var rest []ranked
+	for i := range f.hosts {
+		of := f.rackOf[i]
+		if of != noRack && of == rack || f.hosts[i].Name == from.Name {
 			continue
 		}
-		rest = append(rest, r.Host)
+		r := m.ranked(key, f, i, at)
+		switch {
+		case of == noRack:
+			rest = append(rest, r)
+		case !found[of]:
+			best[of], found[of] = r, true
+		case byRank(r, best[of]) < 0:
+			best[of], r = r, best[of]
+			rest = append(rest, r)
+		default:
+			rest = append(rest, r)
+		}
 	}
-	most := max(m.Others, len(first))
-	return append(first, rest[:min(len(rest), most-len(first))]...)
+	first := slices.Collect(func(yield func(ranked) bool) {
+		for of, r := range best {
+			if found[of] && !yield(r) {
+				return
+			}
+		}
+	})
+	slices.SortFunc(first, byRank)
+	if more := m.Others - len(first); more > 0 && len(rest) > 0 {
+		slices.SortFunc(rest, byRank)
+		first = append(first, rest[:min(len(rest), more)]...)
+	}
+	return hostsOf(first[:min(len(first), maxTargets)])
+}
+
+func hostsOf(all []ranked) []int {
+	hosts := make([]int, len(all))
+	for i, r := range all {
+		hosts[i] = r.host
+	}
+	return hosts
 }
 
 // paths are the source ports of a pair, by rank.
-func (m Mesh) paths(from, to Host, at time.Time) []int {
-	all := make([]int, m.AllPaths)
+func (m Mesh) paths(pair uint64, at time.Time) []int {
 	ranks := make([]uint64, m.AllPaths)
-	pair := hash(from.Name, to.Name)
-	for i := range all {
-		all[i] = i
+	for i := range ranks {
 		path := mix(pair, uint64(i))
-		ranks[i] = mix(path, m.epoch(at, path))
+		ranks[i] = mix(path, m.epoch(at, path))&^(maxPaths-1) | uint64(i) // the port is found again in the low bits
 	}
-	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
-	chosen := all[:min(m.Paths, m.AllPaths)]
+	slices.Sort(ranks)
+	chosen := make([]int, min(m.Paths, m.AllPaths))
+	for i := range chosen {
+		chosen[i] = int(ranks[i] & (maxPaths - 1))
+	}
 	slices.Sort(chosen)
 	return chosen
 }

@@ -59,13 +59,16 @@ type Monitor struct {
 
 	mu      sync.Mutex
 	hosts   map[string]*known
+	names   []string // of the hosts, in order
 	serial  uint64
+	plan    plan
 	windows map[string]Window // the latest of each host
 	judge   *Judge
+	sum     *summary // of the last window that was judged
+	counts  counts
 	events  []Event
 	slow    []SlowEvent
-	news    uint64        // counts what has changed
-	told    chan struct{} // closed when it does
+	news    news
 
 	changed chan struct{} // hosts have come
 	end     context.CancelFunc
@@ -78,6 +81,7 @@ type known struct {
 	port  uint16
 	clock time.Duration // by how much its clock is ahead
 	last  time.Time     // when it last said something
+	sent  string        // digest of what it was last told to do
 }
 
 // Event is something that has happened.
@@ -115,7 +119,9 @@ func Start(cfg Config) (m *Monitor, err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	m = &Monitor{cfg: cfg, own: rand.Text(), hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1), told: make(chan struct{})}
+	m = &Monitor{cfg: cfg, own: rand.Text(), hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1)}
+	m.news.told = make(chan struct{})
+	m.sum, m.counts.raised = summarize(nil, nil), map[Blame]uint64{}
 	if m.creds, err = loadCredentials(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -211,6 +217,9 @@ func (m *Monitor) Close() {
 		m.end()
 	}
 	m.running.Wait()
+	m.mu.Lock()
+	m.news.stop()
+	m.mu.Unlock()
 	if m.nats != nil {
 		m.nats.Close()
 	}
@@ -234,10 +243,13 @@ func (m *Monitor) greeted(msg *nats.Msg) {
 		err = m.introduced(&h)
 	}
 	if err != nil {
+		m.mu.Lock()
+		m.counts.strangers++
+		m.mu.Unlock()
 		m.cfg.Log.Warn("an agent is refused", "error", err)
 		return
 	}
-	text, err := json.Marshal(m.assignmentFor(h.Host.Name))
+	text, err := m.assignmentText(h.Host.Name, h.Have)
 	if err == nil {
 		err = msg.Respond(text)
 	}
@@ -265,6 +277,8 @@ func (m *Monitor) introduced(h *hello) error {
 	if k == nil {
 		k = &known{}
 		m.hosts[h.Host.Name] = k
+		at, _ := slices.BinarySearch(m.names, h.Host.Name)
+		m.names = slices.Insert(m.names, at, h.Host.Name)
 		m.note(Event{At: now, Says: fmt.Sprintf("%s of rack %q has joined.", h.Host.Name, h.Host.Rack)})
 	}
 	clock := h.Now.Sub(now).Round(time.Second)
@@ -277,6 +291,7 @@ func (m *Monitor) introduced(h *hello) error {
 
 // note remembers an event; the lock is held.
 func (m *Monitor) note(e Event) {
+	m.counts.events++
 	m.events = append(m.events, e)
 	if len(m.events) > keptEvents {
 		m.events = slices.Delete(m.events, 0, len(m.events)-keptEvents)
@@ -285,73 +300,6 @@ func (m *Monitor) note(e Event) {
 		m.cfg.OnEvent(e)
 	}
 	m.tell()
-}
-
-// tell wakes those who wait for news; the lock is held.
-func (m *Monitor) tell() {
-	m.news++
-	close(m.told)
-	m.told = make(chan struct{})
-}
-
-// newsAfter is closed with the next news; number counts those so far.
-func (m *Monitor) newsAfter() (changed <-chan struct{}, number uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.told, m.news
-}
-
-// assignmentFor is what a host is to do now.
-func (m *Monitor) assignmentFor(name string) *assignment {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a := &assignment{Version: version, Serial: m.serial, Window: m.cfg.Window, Targets: []assigned{}}
-	k := m.hosts[name]
-	if k == nil {
-		return a
-	}
-	for _, t := range m.cfg.Mesh.Pinglist(k.Host, m.sortedHosts(), time.Now()) {
-		a.Targets = append(a.Targets, assigned{t, m.hosts[t.Host].port})
-	}
-	return a
-}
-
-// sortedHosts are all hosts by name; the lock is held.
-func (m *Monitor) sortedHosts() []Host {
-	all := make([]Host, 0, len(m.hosts))
-	for _, k := range m.hosts {
-		all = append(all, k.Host)
-	}
-	slices.SortFunc(all, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
-	return all
-}
-
-// assignAll tells every agent what to do when hosts have come, and each hour.
-func (m *Monitor) assignAll(ctx context.Context) {
-	for {
-		hour := time.Until(time.Now().Truncate(time.Hour).Add(time.Hour))
-		timer := time.NewTimer(hour)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		case <-m.changed:
-			timer.Stop()
-			if sleep(ctx, time.Second) != nil { // others may come at the same time
-				return
-			}
-		}
-		for _, h := range m.Hosts() {
-			text, err := json.Marshal(m.assignmentFor(h.Name))
-			if err == nil {
-				err = m.nats.Publish(subjectAssign+token(h.Name), text)
-			}
-			if err != nil {
-				m.cfg.Log.Warn("an agent is not told", "host", h.Name, "error", err)
-			}
-		}
-	}
 }
 
 // reported takes a window of an agent. The stream stores it beside this.
@@ -368,9 +316,11 @@ func (m *Monitor) reported(msg *nats.Msg) {
 	defer m.mu.Unlock()
 	k := m.hosts[w.Host]
 	if err != nil || k == nil {
+		m.counts.refused++
 		m.cfg.Log.Warn("a window is refused", "host", w.Host, "error", err)
 		return
 	}
+	m.counts.received++
 	k.last = time.Now()
 	if w.At.After(m.windows[w.Host].At) {
 		m.windows[w.Host] = w
@@ -392,10 +342,27 @@ func (m *Monitor) judgeAll(ctx context.Context) {
 
 // judgeWindow looks at the windows that ended at a time, by the monitor's clock.
 func (m *Monitor) judgeWindow(end time.Time) {
+	hosts, windows := m.judged(end)
+	sum, found := summarize(hosts, windows), m.judge.find(hosts, windows) // what takes long holds up nobody
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var windows []Window
-	var hosts []Host
+	m.sum = sum
+	for _, s := range sum.between {
+		m.counts.probes, m.counts.lost = m.counts.probes+uint64(s.Sent), m.counts.lost+uint64(s.Lost)
+	}
+	for _, a := range m.judge.decide(end, found) {
+		if a.Ended.IsZero() {
+			m.counts.raised[a.Blame]++
+		}
+		m.note(Event{At: end, Says: a.Says, Alarm: &a})
+	}
+	m.tell() // there are new windows
+}
+
+// judged are the hosts that are to be judged, and their windows that are in time.
+func (m *Monitor) judged(end time.Time) (hosts []Host, windows []Window) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, h := range m.sortedHosts() {
 		k := m.hosts[h.Name]
 		w, ok := m.windows[h.Name]
@@ -407,10 +374,7 @@ func (m *Monitor) judgeWindow(end time.Time) {
 			windows = append(windows, w)
 		}
 	}
-	for _, a := range m.judge.Judge(end, hosts, windows) {
-		m.note(Event{At: end, Says: a.Says, Alarm: &a})
-	}
-	m.tell() // there are new windows
+	return hosts, windows
 }
 
 // Hosts are those that have joined, by name.
