@@ -338,15 +338,17 @@ func (a *Agent) report(at time.Time) {
 	if !a.nats.IsConnected() {
 		return
 	}
-	js, err := a.nats.JetStream(nats.MaxWait(2 * time.Second))
+	js, err := a.nats.JetStream(nats.MaxWait(min(2*time.Second, a.windowLength()/2))) // the next window waits for it
 	for err == nil && len(a.unsent) > 0 {
 		var text []byte
-		if text, err = json.Marshal(&a.unsent[0]); err != nil {
+		// The latest first: a monitor that cannot store anything judges what it sees.
+		next := &a.unsent[len(a.unsent)-1]
+		if text, err = json.Marshal(next); err != nil {
 			break
 		}
-		id := fmt.Sprintf("%s %d", w.Host, a.unsent[0].At.UnixNano()) // sent twice it is stored once
+		id := fmt.Sprintf("%s %d", w.Host, next.At.Unix()) // sent twice it is stored once
 		if _, err = js.Publish(subjectWindow+token(w.Host), text, nats.MsgId(id)); err == nil {
-			a.unsent = slices.Delete(a.unsent, 0, 1)
+			a.unsent = a.unsent[:len(a.unsent)-1]
 		}
 	}
 	if err != nil {

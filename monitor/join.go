@@ -74,16 +74,23 @@ func (c *credentials) loadSecret(file string, r Role) error {
 	case err != nil:
 		return err
 	default:
-		role, _, secret, err := parseJoin(string(text))
-		if err != nil || role != r || len(secret) < minSecret {
-			return fmt.Errorf("%s is damaged; remove it for a new token, with which every %s has to join anew: %w", file, r, ErrJoin)
+		if c.secrets[r], err = secretIn(text, r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		c.secrets[r] = secret
 	}
 	if fresh := c.join(r) + "\n"; fresh != string(text) {
 		return os.WriteFile(file, []byte(fresh), 0o600)
 	}
 	return nil
+}
+
+// secretIn is the secret in the token of a role.
+func secretIn(token []byte, r Role) (string, error) {
+	role, _, secret, err := parseJoin(string(token))
+	if err == nil && (role != r || len(secret) < minSecret) {
+		err = ErrJoin
+	}
+	return secret, err
 }
 
 // minSecret is the length of a secret that nobody guesses.

@@ -59,15 +59,21 @@ var (
 	metricRackProber    = metric("mesh_rack_prober_p99_seconds", "Time in the programs that ask, as above.", "from", "to")
 	metricRackLeftOut   = metric("mesh_rack_pairs_without_series", "Pairs of racks that have no series of their own, since there are too many.")
 
-	metricAlarms  = metric("alarms", "Alarms that have not ended, by what is at fault.", "blame")
-	metricRaised  = metric("alarms_raised_total", "Alarms that were raised, by what is at fault.", "blame")
-	metricEvents  = metric("events_total", "What has happened: alarms begun and ended, hosts that joined, wrong clocks.")
-	metricWindows = metric("windows_received_total", "Windows of agents that were taken.")
-	metricRefused = metric("windows_refused_total", "Windows that were refused: malformed, or of a host that has not joined.")
-	metricDenied  = metric("agents_refused_total", "Introductions of agents that were refused.")
-	metricSeconds = metric("window_seconds", "Length of a window.")
-	metricNATS    = metric("nats_connections", "Connections of agents and tools to the NATS in this process.")
-	metricSlow    = metric("nats_slow_consumers_total", "Connections that were closed because they did not read.")
+	metricAlarms       = metric("alarms", "Alarms that have not ended, by what is at fault.", "blame")
+	metricRaised       = metric("alarms_raised_total", "Alarms that were raised, by what is at fault.", "blame")
+	metricEvents       = metric("events_total", "What has happened: alarms begun and ended, hosts that joined, wrong clocks.")
+	metricWindows      = metric("windows_received_total", "Windows of agents that were taken.")
+	metricRefused      = metric("windows_refused_total", "Windows that were refused: malformed, or of a host that has not joined.")
+	metricDenied       = metric("agents_refused_total", "Introductions of agents that were refused.")
+	metricSeconds      = metric("window_seconds", "Length of a window.")
+	metricStoreUp      = metric("store_up", "Whether what agents report can be stored: 1, or 0.")
+	metricStoreWindows = metric("store_messages", "Messages in the store.")
+	metricStoreBytes   = metric("store_bytes", "Bytes that they take.")
+	metricStoreLimit   = metric("store_limit_bytes", "Bytes from which on the oldest are deleted.")
+	metricSetAside     = metric("store_set_aside", "Files and directories that were damaged and set aside since the start.")
+
+	metricNATS = metric("nats_connections", "Connections of agents and tools to the NATS in this process.")
+	metricSlow = metric("nats_slow_consumers_total", "Connections that were closed because they did not read.")
 )
 
 // metrics are the monitor's, for Prometheus.
@@ -86,7 +92,7 @@ func (metrics) Describe(chan<- *prometheus.Desc) {}
 // Collect tells all metrics. A further subject is a function more.
 func (c metrics) Collect(out chan<- prometheus.Metric) {
 	emit := emitter(out)
-	for _, subject := range []func(emitter){c.hostMetrics, c.rackMetrics, c.alarmMetrics, c.trafficMetrics, c.natsMetrics} {
+	for _, subject := range []func(emitter){c.hostMetrics, c.rackMetrics, c.alarmMetrics, c.trafficMetrics, c.storeMetrics, c.natsMetrics} {
 		subject(emit)
 	}
 }
@@ -208,6 +214,15 @@ func (c metrics) trafficMetrics(emit emitter) {
 	emit.counter(metricRefused, n.refused)
 	emit.counter(metricDenied, n.strangers)
 	emit.gauge(metricSeconds, c.cfg.Window.Seconds())
+}
+
+func (c metrics) storeMetrics(emit emitter) {
+	s := c.store.now()
+	emit.gauge(metricStoreUp, boolean(s.Up))
+	emit.gauge(metricStoreWindows, float64(s.Windows))
+	emit.gauge(metricStoreBytes, float64(s.Bytes))
+	emit.gauge(metricStoreLimit, float64(s.Limit))
+	emit.gauge(metricSetAside, float64(len(s.SetAside)))
 }
 
 func (c metrics) natsMetrics(emit emitter) {

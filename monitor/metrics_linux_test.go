@@ -59,12 +59,19 @@ func join(t *testing.T, m *Monitor, hosts ...Host) {
 	}
 }
 
-// slow is a monitor that judges when the test says so.
-func slow(t *testing.T) (*Monitor, *Page) {
+// slowIn is a monitor that judges when the test says so.
+func slowIn(t *testing.T, dir string) *Monitor {
 	t.Helper()
-	m, err := Start(Config{Listen: "127.0.0.1:0", Dir: t.TempDir(), Window: time.Hour, Log: testLog(t)})
+	m, err := Start(Config{Listen: "127.0.0.1:0", Dir: dir, Window: time.Hour, Log: testLog(t)})
 	must(t, err)
 	t.Cleanup(m.Close)
+	return m
+}
+
+// slow has a page too.
+func slow(t *testing.T) (*Monitor, *Page) {
+	t.Helper()
+	m := slowIn(t, t.TempDir())
 	p, err := m.ServePage("127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(p.Close)
@@ -102,6 +109,7 @@ func TestMetrics(t *testing.T) {
 		{"braid_events_total", 3, nil},
 		{"braid_window_seconds", 3600, nil},
 		{"braid_nats_connections", 1, nil},
+		{"braid_store_up", 1, nil},
 	} {
 		if got, ok := value(families, want.name, want.labels...); !ok || got != want.value {
 			t.Errorf("%s%q is %v (there: %v), want %v", want.name, want.labels, got, ok, want.value)

@@ -56,6 +56,7 @@ type Monitor struct {
 	own    string // the secret by which it is itself
 	server *server.Server
 	nats   *nats.Conn
+	store  store
 
 	mu      sync.Mutex
 	hosts   map[string]*known
@@ -122,6 +123,13 @@ func Start(cfg Config) (m *Monitor, err error) {
 	m = &Monitor{cfg: cfg, own: rand.Text(), hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1)}
 	m.news.told = make(chan struct{})
 	m.sum, m.counts.raised = summarize(nil, nil), map[Blame]uint64{}
+	damaged, where, err := mendCredentials(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("monitor: %w", err)
+	}
+	for i, says := range damaged {
+		m.wasSetAside(says, where[i])
+	}
 	if m.creds, err = loadCredentials(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -132,10 +140,12 @@ func Start(cfg Config) (m *Monitor, err error) {
 		m.Close()
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
+	m.startStore()
 	ctx, end := context.WithCancel(context.Background())
 	m.end = end
 	m.running.Go(func() { m.assignAll(ctx) })
 	m.running.Go(func() { m.judgeAll(ctx) })
+	m.running.Go(func() { m.watchStore(ctx) })
 	return m, nil
 }
 
@@ -150,7 +160,7 @@ func (m *Monitor) startServer() error {
 		return fmt.Errorf("%s: %w", m.cfg.Listen, err)
 	}
 	o := &server.Options{
-		Host: host, Port: int(port), Users: m.creds.users(m.own), JetStream: true, StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
+		Host: host, Port: int(port), Users: m.creds.users(m.own), StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{m.creds.certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 5, MaxPayload: 4 << 20,
 	}
 	if port == 0 {
@@ -159,6 +169,7 @@ func (m *Monitor) startServer() error {
 	if m.server, err = server.NewServer(o); err != nil {
 		return err
 	}
+	m.server.SetLoggerV2(natsLog{m}, false, false, false)
 	go m.server.Start()
 	if !m.server.ReadyForConnections(startTimeout) {
 		return fmt.Errorf("%s: not ready after %v; is the port in use?", m.cfg.Listen, startTimeout)
@@ -166,25 +177,9 @@ func (m *Monitor) startServer() error {
 	return nil
 }
 
-// connect makes the stream, and listens to agents.
+// connect listens to agents.
 func (m *Monitor) connect() (err error) {
 	if m.nats, err = nats.Connect("", nats.InProcessServer(m.server), nats.UserInfo(monitorUser, m.own), nats.Name("braid monitor")); err != nil {
-		return err
-	}
-	js, err := m.nats.JetStream()
-	if err != nil {
-		return err
-	}
-	stream := &nats.StreamConfig{
-		Name: streamName, Subjects: []string{subjectWindow + "*"}, MaxAge: m.cfg.Retention, MaxBytes: m.cfg.MaxBytes, Discard: nats.DiscardOld, Duplicates: 2 * kept,
-	}
-	if stream.Duplicates > stream.MaxAge {
-		stream.Duplicates = stream.MaxAge
-	}
-	if _, err = js.AddStream(stream); errors.Is(err, nats.ErrStreamNameAlreadyInUse) {
-		_, err = js.UpdateStream(stream)
-	}
-	if err != nil {
 		return err
 	}
 	if _, err = m.nats.Subscribe(subjectHello+"*", m.greeted); err != nil {
@@ -220,6 +215,7 @@ func (m *Monitor) Close() {
 	m.mu.Lock()
 	m.news.stop()
 	m.mu.Unlock()
+	m.noteStore()
 	if m.nats != nil {
 		m.nats.Close()
 	}

@@ -19,6 +19,7 @@ type State struct {
 	Alarms []Alarm       `json:"alarms"`
 	Events []Event       `json:"events"` // the latest hundred
 	Slow   []SlowEvent   `json:"slow"`   // the latest hundred
+	Store  StoreState    `json:"store"`
 }
 
 // HostState is a host as the monitor knows it.
@@ -49,6 +50,7 @@ func (m *Monitor) State() *State {
 	s := &State{
 		Schema: version, At: now, Window: m.cfg.Window, Hosts: []HostState{}, Mesh: []Cell{}, Alarms: m.judge.Active(),
 		Events: slices.Clone(m.events[max(0, len(m.events)-100):]), Slow: append([]SlowEvent{}, m.slow[max(0, len(m.slow)-100):]...),
+		Store: m.store.now(),
 	}
 	for _, h := range m.sortedHosts() {
 		k := m.hosts[h.Name]
