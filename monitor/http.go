@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net"
@@ -49,7 +48,7 @@ func (m *Monitor) ServePage(address string) (*Page, error) {
 	}
 	p := &Page{monitor: m, listener: l, done: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/state", p.state)
+	p.serveMesh(mux)
 	mux.HandleFunc("GET /api/news", p.news)
 	mux.Handle("GET /metrics", newMetrics(m))
 	mux.Handle("GET /", http.FileServerFS(files))
@@ -87,12 +86,6 @@ func (p *Page) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-cache")
 		next.ServeHTTP(w, r)
 	})
-}
-
-// state tells what the monitor knows.
-func (p *Page) state(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(p.monitor.State()) // whoever asked may be gone
 }
 
 // news tells whenever a window was judged, or something has happened, as server-sent events.

@@ -123,9 +123,8 @@ func (c metrics) hostMetrics(emit emitter) {
 	now := time.Now()
 	sums := c.sum
 	var states []HostState
-	for _, h := range c.sortedHosts() {
-		k := c.hosts[h.Name]
-		states = append(states, HostState{Host: h, Last: k.last, Clock: k.clock, Stale: c.stale(k, now)})
+	for _, name := range c.names {
+		states = append(states, c.hostState(c.hosts[name], now))
 	}
 	c.mu.Unlock()
 	shown := states[:min(len(states), maxMetricHosts)]

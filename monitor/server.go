@@ -29,6 +29,8 @@ const (
 	startTimeout = 10 * time.Second
 	// maxHosts bounds what strangers with the token can make it keep.
 	maxHosts = 20_000
+	// maxPending is how many bytes of windows may wait to be read.
+	maxPending = 256 << 20
 	// badClock is by how much the clock of an agent may differ.
 	badClock = time.Minute
 	// keptEvents is how many events are remembered.
@@ -122,7 +124,7 @@ func Start(cfg Config) (m *Monitor, err error) {
 	}
 	m = &Monitor{cfg: cfg, own: rand.Text(), hosts: map[string]*known{}, windows: map[string]Window{}, judge: NewJudge(cfg.Limits), changed: make(chan struct{}, 1)}
 	m.news.told = make(chan struct{})
-	m.sum, m.counts.raised = summarize(nil, nil), map[Blame]uint64{}
+	m.sum, m.counts.raised = summarize(time.Now(), nil, nil), map[Blame]uint64{}
 	damaged, where, err := mendCredentials(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
@@ -191,7 +193,11 @@ func (m *Monitor) connect() (err error) {
 	if _, err = m.nats.Subscribe(subjectChange+"*", m.noteChange); err != nil {
 		return err
 	}
-	if _, err = m.nats.Subscribe(subjectWindow+"*", m.reported); err != nil {
+	windows, err := m.nats.Subscribe(subjectWindow+"*", m.reported)
+	if err == nil {
+		err = windows.SetPendingLimits(maxHosts, maxPending) // those of all agents come at the same time
+	}
+	if err != nil {
 		return err
 	}
 	return m.nats.Flush() // from here on agents get a reply
@@ -318,6 +324,11 @@ func (m *Monitor) reported(msg *nats.Msg) {
 	}
 	m.counts.received++
 	k.last = time.Now()
+	for i := range w.Pairs { // the same few thousand names come again and again: each is kept once
+		if to := m.hosts[w.Pairs[i].To]; to != nil {
+			w.Pairs[i].To = to.Name
+		}
+	}
 	if w.At.After(m.windows[w.Host].At) {
 		m.windows[w.Host] = w
 	}
@@ -339,7 +350,7 @@ func (m *Monitor) judgeAll(ctx context.Context) {
 // judgeWindow looks at the windows that ended at a time, by the monitor's clock.
 func (m *Monitor) judgeWindow(end time.Time) {
 	hosts, windows := m.judged(end)
-	sum, found := summarize(hosts, windows), m.judge.find(hosts, windows) // what takes long holds up nobody
+	sum, found := summarize(end, hosts, windows), m.judge.find(hosts, windows) // what takes long holds up nobody
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sum = sum

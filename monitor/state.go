@@ -16,6 +16,8 @@ type State struct {
 	Window time.Duration `json:"window_ns"`
 	Hosts  []HostState   `json:"hosts"`
 	Mesh   []Cell        `json:"mesh"`
+	Split  bool          `json:"split,omitempty"` // the mesh has too many cells, and is told in parts: Racks, Between, HostView
+	Total  Sum           `json:"total"`           // of the last window
 	Alarms []Alarm       `json:"alarms"`
 	Events []Event       `json:"events"` // the latest hundred
 	Slow   []SlowEvent   `json:"slow"`   // the latest hundred
@@ -28,6 +30,11 @@ type HostState struct {
 	Last  time.Time     `json:"last"`               // when it last said something
 	Clock time.Duration `json:"clock_ns,omitempty"` // by how much its clock is ahead
 	Stale bool          `json:"stale,omitempty"`    // it does not report
+	// What it sent in the last window and what of it was lost, and what others sent to it.
+	Sent       int `json:"sent,omitempty"`
+	Lost       int `json:"lost,omitempty"`
+	Probed     int `json:"probed,omitempty"`
+	ProbedLost int `json:"probed_lost,omitempty"`
 }
 
 // Cell is what one host saw of another in its latest window.
@@ -52,13 +59,19 @@ func (m *Monitor) State() *State {
 		Events: slices.Clone(m.events[max(0, len(m.events)-100):]), Slow: append([]SlowEvent{}, m.slow[max(0, len(m.slow)-100):]...),
 		Store: m.store.now(),
 	}
-	for _, h := range m.sortedHosts() {
-		k := m.hosts[h.Name]
-		state := HostState{Host: h, Last: k.last, Clock: k.clock, Stale: m.stale(k, now)}
+	for _, name := range m.names {
+		state := m.hostState(m.hosts[name], now)
 		s.Hosts = append(s.Hosts, state)
-		if !state.Stale {
-			s.Mesh = append(s.Mesh, cells(m.windows[h.Name])...)
+		if !state.Stale && !s.Split {
+			s.Mesh = append(s.Mesh, cells(m.windows[name])...)
+			s.Split = len(s.Mesh) > maxCells
 		}
+	}
+	if s.Split {
+		s.Mesh = []Cell{}
+	}
+	for _, sum := range m.sum.between {
+		s.Total.merge(sum)
 	}
 	return s
 }

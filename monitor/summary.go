@@ -15,12 +15,17 @@ type Sum struct {
 }
 
 func (s *Sum) add(p *Pair) {
-	s.Sent, s.Lost = s.Sent+p.Sent, s.Lost+p.Lost
-	s.Network, s.Responder, s.Prober = max(s.Network, p.Network), max(s.Responder, p.Responder), max(s.Prober, p.Prober)
+	s.merge(&Sum{p.Sent, p.Lost, p.Network, p.Responder, p.Prober})
+}
+
+func (s *Sum) merge(o *Sum) {
+	s.Sent, s.Lost = s.Sent+o.Sent, s.Lost+o.Lost
+	s.Network, s.Responder, s.Prober = max(s.Network, o.Network), max(s.Responder, o.Responder), max(s.Prober, o.Prober)
 }
 
 // summary is one window of all hosts, by host and by pair of racks. It has no cell for each pair of hosts, which are too many.
 type summary struct {
+	at      time.Time
 	racks   []string // that hosts have, in the order of the hosts
 	hosts   map[string]*hostSum
 	between map[rackPair]*Sum
@@ -39,8 +44,8 @@ type hostSum struct {
 func (h *Host) rackName() string { return cmp.Or(h.Rack, h.Name) }
 
 // summarize adds up windows. Targets that are not among the hosts are left out: an agent may report any name.
-func summarize(hosts []Host, windows []Window) *summary {
-	s := &summary{hosts: make(map[string]*hostSum, len(hosts)), between: map[rackPair]*Sum{}}
+func summarize(at time.Time, hosts []Host, windows []Window) *summary {
+	s := &summary{at: at, hosts: make(map[string]*hostSum, len(hosts)), between: map[rackPair]*Sum{}}
 	index := map[string]int{}
 	for i := range hosts {
 		name := hosts[i].rackName()

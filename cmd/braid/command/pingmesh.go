@@ -40,6 +40,17 @@ func printMesh(w io.Writer, s *monitor.State) {
 		cells[[2]string{c.From, c.To}] = c
 	}
 	fmt.Fprintf(w, "%d hosts, windows of %v; 99th percentile of the network's time in us, or loss; . is not probed, ? does not report\n", len(s.Hosts), s.Window)
+	if s.Split {
+		fmt.Fprintf(w, "%d of %d probes were lost in the last window. The matrix of so many hosts is on the page of the monitor.\n", s.Total.Lost, s.Total.Sent)
+	} else {
+		printMatrix(w, s, cells)
+	}
+	for _, a := range s.Alarms {
+		fmt.Fprintf(w, "ALARM [%s %s] since %s: %s\n", a.Blame, a.Of, a.Since.Local().Format(time.DateTime), a.Says)
+	}
+}
+
+func printMatrix(w io.Writer, s *monitor.State, cells map[[2]string]*monitor.Cell) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "FROM\tRACK\t")
 	for _, to := range s.Hosts {
@@ -54,9 +65,6 @@ func printMesh(w io.Writer, s *monitor.State) {
 		fmt.Fprintln(t)
 	}
 	t.Flush()
-	for _, a := range s.Alarms {
-		fmt.Fprintf(w, "ALARM [%s %s] since %s: %s\n", a.Blame, a.Of, a.Since.Local().Format(time.DateTime), a.Says)
-	}
 }
 
 // meshCell is what one host saw of another. No data is apart from no loss.
