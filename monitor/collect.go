@@ -78,12 +78,16 @@ type collected struct {
 	slowAfter   time.Time // of the last slow event
 }
 
-// run looks at the programs until the context ends; every says how often.
+// run looks at the programs until the context ends; every says how often, which the monitor may change.
 func (c *collector) run(ctx context.Context, every func() time.Duration) {
+	var last time.Time
 	for {
 		wait := min(collectEvery, every())
-		c.look(ctx, wait)
-		if sleep(ctx, wait) != nil {
+		if now := time.Now(); now.Sub(last) >= wait {
+			c.look(ctx, wait)
+			last = now
+		}
+		if sleep(ctx, min(wait, time.Second)) != nil {
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds of what a scrape can have, whatever agents say of themselves: together at most 100,000 series, some MB.
+// Bounds of what a scrape can have, whatever agents say of themselves: together at most 250,000 series, some 30 MB.
 const (
 	// maxMetricHosts is how many hosts have series of their own, the first by name.
 	maxMetricHosts = 5_000
@@ -92,7 +92,7 @@ func (metrics) Describe(chan<- *prometheus.Desc) {}
 // Collect tells all metrics. A further subject is a function more.
 func (c metrics) Collect(out chan<- prometheus.Metric) {
 	emit := emitter(out)
-	for _, subject := range []func(emitter){c.hostMetrics, c.rackMetrics, c.alarmMetrics, c.trafficMetrics, c.storeMetrics, c.natsMetrics} {
+	for _, subject := range []func(emitter){c.hostMetrics, c.programMetrics, c.rackMetrics, c.alarmMetrics, c.trafficMetrics, c.storeMetrics, c.natsMetrics} {
 		subject(emit)
 	}
 }

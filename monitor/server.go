@@ -84,7 +84,9 @@ type known struct {
 	port  uint16
 	clock time.Duration // by how much its clock is ahead
 	last  time.Time     // when it last said something
-	sent  string        // digest of what it was last told to do
+
+	totals programTotals
+	sent   string // digest of what it was last told to do
 }
 
 // Event is something that has happened.
@@ -331,8 +333,9 @@ func (m *Monitor) reported(msg *nats.Msg) {
 	}
 	if w.At.After(m.windows[w.Host].At) {
 		m.windows[w.Host] = w
+		k.totals.add(&w)
+		m.rememberSlow(w.Host, w.Slow)
 	}
-	m.rememberSlow(w.Host, w.Slow)
 }
 
 // judgeAll judges each window when it is complete.
