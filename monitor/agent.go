@@ -38,6 +38,8 @@ type AgentConfig struct {
 	Monitor string      // address, host:port
 	Join    string      // what the monitor printed
 	State   string      // a file for the last assignment; empty: it is not kept
+	// Switches are the counters of switches, since whenever, for who can read them; nil: nobody can.
+	Switches func() ([]SwitchPort, error)
 	// ReadOnly keeps operators from changing the programs of this machine by way of the monitor.
 	ReadOnly bool
 	Log      *slog.Logger
@@ -53,6 +55,7 @@ type Agent struct {
 	nats      *nats.Conn
 	seen      seen
 	collected collector
+	switches  switches
 	questions chan struct{} // holds one for each that is worked at
 	ctx       context.Context
 	end       context.CancelFunc
@@ -331,6 +334,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (a *Agent) report(at time.Time) {
 	w := Window{Host: a.cfg.Host.Name, At: at.Round(time.Second), Pairs: a.seen.take()}
 	w.Programs, w.Slow = a.collected.take()
+	if a.cfg.Switches != nil {
+		if ports, err := a.cfg.Switches(); err != nil {
+			a.cfg.Log.Warn("the counters of the switches cannot be read", "error", err)
+		} else {
+			w.Switches = a.switches.since(ports)
+		}
+	}
 	a.unsent = append(a.unsent, w)
 	if most := int(kept / a.windowLength()); len(a.unsent) > most {
 		a.unsent = slices.Delete(a.unsent, 0, len(a.unsent)-most)

@@ -41,6 +41,8 @@ type Window struct {
 	// Programs are those of the host that use braid, the busiest first.
 	Programs []ProgramWindow `json:"programs,omitempty"`
 	Slow     []SlowEvent     `json:"slow,omitempty"`
+	// Switches are the ports of switches whose counters the agent can read, those that dropped most first.
+	Switches []SwitchPort `json:"switches,omitempty"`
 }
 
 // Pair is what became of the probes to one host on one path.
@@ -166,10 +168,11 @@ type evidence struct {
 	rackOf   map[string]string
 	reported map[string]bool
 	flows    []flow // that nothing explains yet
+	port     string // what is said of the port of a switch that dropped most; empty: none did
 }
 
 func newEvidence(l Limits, hosts []Host, windows []Window) *evidence {
-	e := &evidence{limits: l, hosts: hosts, rackOf: map[string]string{}, reported: map[string]bool{}}
+	e := &evidence{limits: l, hosts: hosts, rackOf: map[string]string{}, reported: map[string]bool{}, port: worstPort(windows, l.Loss)}
 	for _, h := range hosts {
 		e.rackOf[h.Name] = cmp.Or(h.Rack, "the rack of "+h.Name)
 	}
@@ -409,7 +412,7 @@ func (e *evidence) ways() []Alarm {
 	}
 	return []Alarm{{
 		Blame: BlamePath, Of: of, Worst: bad.loss(), Paths: slices.Compact(paths),
-		Says: fmt.Sprintf("%d flows lose %.0f %% of their probes %s, and others nothing: a link or a switch that some paths take.", lossy, 100*bad.loss(), where),
+		Says: fmt.Sprintf("%d flows lose %.0f %% of their probes %s, and others nothing: a link or a switch that some paths take.%s", lossy, 100*bad.loss(), where, e.port),
 	}}
 }
 

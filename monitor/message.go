@@ -87,8 +87,13 @@ func (w *Window) check() error {
 	if len(w.Pairs) > maxPairs {
 		return fmt.Errorf("%d pairs in a window", len(w.Pairs))
 	}
-	if len(w.Programs) > maxPrograms || len(w.Slow) > maxSlow {
-		return fmt.Errorf("%d programs and %d slow events in a window", len(w.Programs), len(w.Slow))
+	if len(w.Programs) > maxPrograms || len(w.Slow) > maxSlow || len(w.Switches) > maxPorts {
+		return fmt.Errorf("%d programs, %d slow events and %d ports in a window", len(w.Programs), len(w.Slow), len(w.Switches))
+	}
+	for i := range w.Switches {
+		if err := w.Switches[i].check(); err != nil {
+			return err
+		}
 	}
 	for i := range w.Programs {
 		if err := w.Programs[i].check(); err != nil {

@@ -92,7 +92,7 @@ func (metrics) Describe(chan<- *prometheus.Desc) {}
 // Collect tells all metrics. A further subject is a function more.
 func (c metrics) Collect(out chan<- prometheus.Metric) {
 	emit := emitter(out)
-	for _, subject := range []func(emitter){c.hostMetrics, c.programMetrics, c.rackMetrics, c.alarmMetrics, c.trafficMetrics, c.storeMetrics, c.natsMetrics} {
+	for _, subject := range []func(emitter){c.hostMetrics, c.programMetrics, c.switchMetrics, c.rackMetrics, c.alarmMetrics, c.trafficMetrics, c.storeMetrics, c.natsMetrics} {
 		subject(emit)
 	}
 }

@@ -22,6 +22,8 @@ type State struct {
 	Events []Event       `json:"events"` // the latest hundred
 	Slow   []SlowEvent   `json:"slow"`   // the latest hundred
 	Store  StoreState    `json:"store"`
+	// Switches are the ports that dropped most in the last window, of those that agents can tell of.
+	Switches []SwitchPort `json:"switches,omitempty"`
 }
 
 // HostState is a host as the monitor knows it.
@@ -57,7 +59,7 @@ func (m *Monitor) State() *State {
 	s := &State{
 		Schema: version, At: now, Window: m.cfg.Window, Hosts: []HostState{}, Mesh: []Cell{}, Alarms: m.judge.Active(),
 		Events: slices.Clone(m.events[max(0, len(m.events)-100):]), Slow: append([]SlowEvent{}, m.slow[max(0, len(m.slow)-100):]...),
-		Store: m.store.now(),
+		Store: m.store.now(), Switches: m.ports(100),
 	}
 	for _, name := range m.names {
 		state := m.hostState(m.hosts[name], now)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -42,6 +43,7 @@ type trouble struct {
 	name  string
 	blame []monitor.Blame
 	of    string // what is named; empty: anything
+	says  string // what must be said
 	begin func(*watched) (heal func(), err error)
 }
 
@@ -50,17 +52,17 @@ func (w *watched) troubles() []trouble {
 	hosts := w.network.Hosts()
 	victim := hosts[len(hosts)-1]
 	return []trouble{
-		{"a host is stopped", []monitor.Blame{monitor.BlameHost}, victim, func(w *watched) (func(), error) {
+		{"a host is stopped", []monitor.Blame{monitor.BlameHost}, victim, "", func(w *watched) (func(), error) {
 			return func() { _ = w.guests[victim].process.Signal(syscall.SIGCONT) }, w.guests[victim].process.Signal(syscall.SIGSTOP)
 		}},
-		{"a host is overloaded", []monitor.Blame{monitor.BlameOverload}, victim, func(w *watched) (func(), error) { return w.stutter(victim), nil }},
-		{"an agent cannot report", []monitor.Blame{monitor.BlameNoData}, victim, func(w *watched) (func(), error) {
+		{"a host is overloaded", []monitor.Blame{monitor.BlameOverload}, victim, "", func(w *watched) (func(), error) { return w.stutter(victim), nil }},
+		{"an agent cannot report", []monitor.Blame{monitor.BlameNoData}, victim, "", func(w *watched) (func(), error) {
 			return w.guests[victim].tunnel.cut(), nil
 		}},
-		{"a spine loses a fifth", []monitor.Blame{monitor.BlamePath}, "", func(w *watched) (func(), error) {
+		{"a spine loses a fifth", []monitor.Blame{monitor.BlamePath}, "", "Switch s1 dropped", func(w *watched) (func(), error) {
 			return func() { _ = w.network.Restore(1) }, w.network.SetLoss(1, 0.2, lab.Both)
 		}},
-		{"a spine is cut", []monitor.Blame{monitor.BlamePath}, "", func(w *watched) (func(), error) {
+		{"a spine is cut", []monitor.Blame{monitor.BlamePath}, "", "Switch s2 dropped", func(w *watched) (func(), error) {
 			return func() { _ = w.network.Restore(2) }, w.network.SetLoss(2, 1, lab.Both)
 		}},
 	}
@@ -124,8 +126,12 @@ func (w *watched) welcome(host string) error {
 	}
 	g := &guest{tunnel: t, end: func() {}}
 	w.guests[host] = g
+	switches := ""
+	if len(w.guests) == 1 {
+		switches = labName // one is enough
+	}
 	cmd, end, err := w.startProber(&prober{
-		Host:    monitor.Host{Name: host, Addr: w.address(node).String(), Rack: fmt.Sprintf("r%d", node.Leaf)},
+		Lab: switches, Host: monitor.Host{Name: host, Addr: w.address(node).String(), Rack: fmt.Sprintf("r%d", node.Leaf)},
 		Monitor: t.address(), Join: w.monitor.Join(monitor.RoleAgent),
 	})
 	if err == nil {
@@ -178,7 +184,7 @@ func (w *watched) suffer(t *trouble) (named *monitor.Alarm, took time.Duration, 
 
 // named finds what was to be said. Nothing else may be.
 func (t *trouble) named(alarms []monitor.Alarm) *monitor.Alarm {
-	if len(alarms) != 1 || !slices.Contains(t.blame, alarms[0].Blame) || t.of != "" && alarms[0].Of != t.of {
+	if len(alarms) != 1 || !strings.Contains(alarms[0].Says, t.says) || !slices.Contains(t.blame, alarms[0].Blame) || t.of != "" && alarms[0].Of != t.of {
 		return nil
 	}
 	return &alarms[0]

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/lab"
 	"github.com/braid-rdma/braid/lab/traffic"
 	"github.com/braid-rdma/braid/monitor"
 	"github.com/braid-rdma/braid/udp"
@@ -24,6 +25,7 @@ type prober struct {
 	Host    monitor.Host `json:"host"`
 	Monitor string       `json:"monitor"`
 	Join    string       `json:"join"`
+	Lab     string       `json:"lab,omitempty"` // whose switches it reads; empty: none
 }
 
 // Agent is the body of a process of a trial: a role and a specification as arguments. It ends when stdin does, and so with whoever started it.
@@ -60,9 +62,13 @@ func (p *prober) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer manager.Close()
-	a, err := monitor.NewAgent(monitor.AgentConfig{
+	cfg := monitor.AgentConfig{
 		Host: p.Host, Manager: manager, Monitor: p.Monitor, Join: p.Join, SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
-	})
+	}
+	if p.Lab != "" {
+		cfg.Switches = func() ([]monitor.SwitchPort, error) { return SwitchPorts(p.Lab) }
+	}
+	a, err := monitor.NewAgent(cfg)
 	if err != nil {
 		return err
 	}
@@ -102,4 +108,25 @@ func (s *session) startProber(p *prober) (*exec.Cmd, func(), error) {
 		return nil, nil, fmt.Errorf("%w: in %s: the prober says nothing", traffic.ErrAgent, p.Host.Name)
 	}
 	return cmd, end, nil
+}
+
+// SwitchPorts are the counters of the spines of a lab, for an agent of the monitor. A spine has a port for each direction.
+func SwitchPorts(name string) (all []monitor.SwitchPort, err error) {
+	n, err := lab.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	status, err := n.Status()
+	if err != nil {
+		return nil, err
+	}
+	for i := range status.Paths {
+		p := &status.Paths[i]
+		for direction, f := range map[string]*lab.Flow{"forward": &p.Forward, "backward": &p.Backward} {
+			all = append(all, monitor.SwitchPort{
+				Switch: fmt.Sprintf("s%d", p.Path), Port: direction, Packets: f.Packets, Bytes: f.Bytes, Marked: f.Marked, Dropped: f.Lost + f.Dropped,
+			})
+		}
+	}
+	return all, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/lab/trials"
 	"github.com/braid-rdma/braid/monitor"
 	"github.com/braid-rdma/braid/udp"
 )
@@ -20,6 +21,7 @@ import (
 type agentFlags struct {
 	monitorFlags
 	name, rack, local, state string
+	lab                      string
 	port, paths              int
 	readOnly                 bool
 }
@@ -48,6 +50,7 @@ keeps what it sees for an hour, which the monitor gets when it is back.`,
 	flags.StringVar(&f.state, "state", "", "file for the last pinglist (default: in the state directory of the user)")
 	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port at which it replies; 0 takes a free one")
 	flags.IntVar(&f.paths, "paths", 128, "source ports that it probes from")
+	flags.StringVar(&f.lab, "lab", "", "report what the switches of this lab count (see braid lab)")
 	flags.BoolVar(&f.readOnly, "read-only", false, "let operators elsewhere look at the programs of this machine, but not change them")
 	return cmd
 }
@@ -82,10 +85,14 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer manager.Close()
-	a, err := monitor.NewAgent(monitor.AgentConfig{
+	cfg := monitor.AgentConfig{
 		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join,
 		State: f.state, ReadOnly: f.readOnly, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
-	})
+	}
+	if f.lab != "" {
+		cfg.Switches = func() ([]monitor.SwitchPort, error) { return trials.SwitchPorts(f.lab) }
+	}
+	a, err := monitor.NewAgent(cfg)
 	if errors.Is(err, monitor.ErrJoin) {
 		return usageError{err}
 	}
