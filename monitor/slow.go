@@ -29,19 +29,19 @@ type SlowEvent struct {
 }
 
 // collectSlow asks a program for its slow events after the last one that is known.
-func (c *collected) collectSlow(ctx context.Context, p *operate.Program) (all []SlowEvent) {
-	texts, err := p.SlowAfter(ctx, c.slowAfter)
+func (p *collected) collectSlow(ctx context.Context, program *operate.Program) (all []SlowEvent) {
+	texts, err := program.SlowAfter(ctx, p.slowAfter)
 	if err != nil {
 		return nil // the next look finds them
 	}
 	for _, text := range texts[max(0, len(texts)-maxSlow):] {
-		e := SlowEvent{ProgramID: ProgramID{p.PID, p.Number}}
+		e := SlowEvent{ProgramID: ProgramID{program.PID, program.Number}}
 		if json.Unmarshal(text, &e) != nil {
 			continue // one of another version
 		}
 		e.Place = shorten(e.Place)
-		if e.At.After(c.slowAfter) {
-			c.slowAfter = e.At
+		if e.At.After(p.slowAfter) {
+			p.slowAfter = e.At
 		}
 		all = append(all, e)
 	}
