@@ -15,10 +15,13 @@ const (
 	datagramSends = 256
 	// maxPending bounds the probes of a prober that wait for a reply.
 	maxPending = 1 << 14
-	// maxWriters bounds the connections of a prober.
+	// maxWriters bounds the connections of a prober. Where more are wanted they take turns.
 	maxWriters = 1024
+	// dialsWhenBusy is how often a connection is asked for where the responder has no room: others are closed for it, and
+	// the responder may need a moment to see that.
+	dialsWhenBusy = 3
 	// writerDepth is how many WRITEs of one connection may be outstanding: a probe that
-	// waits behind more than a few others tells nothing new.
+	// waits behind more than a few others tells nothing new, and is not sent.
 	writerDepth = 4
 
 	// DefaultConnections is how many connections a responder has; one address may have

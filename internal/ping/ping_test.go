@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -305,29 +306,78 @@ func TestConnectionsAreBounded(t *testing.T) {
 	inBench(t, ResponderOptions{Connections: 2 * addressShare, Idle: time.Minute}, func(b *bench) {
 		peer := b.connect()
 		for path := range testPaths {
-			r := b.ping(peer, Probe{RC, path, 64})
-			if path < 2 && r.Err != nil || path >= 2 && !errors.Is(r.Err, ErrBusy) {
+			if r := b.ping(peer, Probe{RC, path, 64}); r.Err != nil {
 				t.Errorf("path %d: %v", path, r.Err)
 			}
 		}
-		if c := b.responder.Counters(); c.Granted != 2 || c.Busy != 2 {
-			t.Errorf("the responder counts %+v", c)
+		// The third and the fourth took the places of the first two.
+		if n, c := b.connections(), b.responder.Counters(); c.Granted != 4 || c.Busy < 2 || n != 2 {
+			t.Errorf("the responder counts %+v, and has %d", c, n)
 		}
 		for range 5 { // one that is used stays
 			time.Sleep(30 * time.Second)
-			if r := b.ping(peer, Probe{RC, 0, 64}); r.Err != nil {
+			if r := b.ping(peer, Probe{RC, 2, 64}); r.Err != nil {
 				t.Errorf("a connection in use: %v", r.Err)
 			}
 		}
-		b.responder.mu.Lock()
-		left := b.responder.connections
-		b.responder.mu.Unlock()
-		if left != 1 || b.responder.Counters().Granted != 2 {
+		if left := b.connections(); left != 1 || b.responder.Counters().Granted != 4 {
 			t.Errorf("%d connections are left, %+v", left, b.responder.Counters())
 		}
-		if r := b.ping(peer, Probe{RC, 3, 64}); r.Err != nil {
+		busy := b.responder.Counters().Busy
+		if r := b.ping(peer, Probe{RC, 3, 64}); r.Err != nil || b.responder.Counters().Busy != busy {
 			t.Errorf("the idle one's place was not free: %v", r.Err)
 		}
+	})
+}
+
+// connections are those that the responder has now.
+func (b *bench) connections() int {
+	synctest.Wait()
+	b.responder.mu.Lock()
+	defer b.responder.mu.Unlock()
+	return b.responder.connections
+}
+
+// TestConnectionsTakeTurns: a prober that wants more connections than it may have closes those that it has not used for longest, and none that
+// waits for a reply.
+func TestConnectionsTakeTurns(t *testing.T) {
+	inBench(t, ResponderOptions{}, func(b *bench) {
+		b.prober.o.maxWriters = 2
+		peer := b.connect()
+		want := func(granted uint64, path int) {
+			t.Helper()
+			if r := b.ping(peer, Probe{RC, path, 64}); r.Err != nil {
+				t.Errorf("path %d: %v", path, r.Err)
+			}
+			if n, c := b.connections(), b.responder.Counters(); c.Granted != granted || n > 2 {
+				t.Errorf("path %d: the responder counts %+v, and has %d", path, c, n)
+			}
+		}
+		want(1, 0)
+		want(2, 1)
+		want(2, 0)
+		want(3, 2) // instead of 1
+		want(3, 0)
+		want(4, 1) // instead of 2
+		// Both wait for a reply, so that there is no place.
+		b.drop(func(_ netip.Addr, p *transport.Packet) bool { return p.DestQP != wire.ManagementQPN })
+		var waiting sync.WaitGroup
+		for _, path := range []int{0, 1} {
+			waiting.Go(func() {
+				ctx, cancel := context.WithTimeout(b.t.Context(), 100*time.Millisecond)
+				defer cancel()
+				if r := peer.Ping(ctx, Probe{RC, path, 64}); !errors.Is(r.Err, ErrLost) {
+					t.Errorf("path %d: %v", path, r.Err)
+				}
+			})
+		}
+		synctest.Wait()
+		if r := b.ping(peer, Probe{RC, 3, 64}); !errors.Is(r.Err, ErrBusy) {
+			t.Errorf("a third: %v", r.Err)
+		}
+		waiting.Wait()
+		b.drop(func(netip.Addr, *transport.Packet) bool { return false })
+		want(5, 3)
 	})
 }
 
@@ -339,13 +389,23 @@ func TestSilentConnection(t *testing.T) {
 			t.Fatal(r.Err)
 		}
 		b.drop(func(_ netip.Addr, p *transport.Packet) bool { return p.DestQP != wire.ManagementQPN })
-		for n := range writerDepth + 1 {
-			ctx, cancel := context.WithTimeout(b.t.Context(), time.Millisecond)
-			r := peer.Ping(ctx, Probe{MP, 0, 64})
-			cancel()
-			if want := []error{ErrLost, ErrBusy}[n/writerDepth]; !errors.Is(r.Err, want) {
-				t.Errorf("probe %d: %v, want %v", n, r.Err, want)
-			}
+		var first sync.WaitGroup
+		for range writerDepth {
+			first.Go(func() {
+				ctx, cancel := context.WithTimeout(b.t.Context(), time.Millisecond)
+				defer cancel()
+				if r := peer.Ping(ctx, Probe{MP, 0, 64}); !errors.Is(r.Err, ErrLost) {
+					t.Error(r.Err)
+				}
+			})
+		}
+		synctest.Wait()
+		if r := b.ping(peer, Probe{MP, 0, 64}); !errors.Is(r.Err, ErrBusy) { // those before it may still be acknowledged
+			t.Error(r.Err)
+		}
+		first.Wait()
+		if r := b.ping(peer, Probe{MP, 0, 64}); !errors.Is(r.Err, ErrLost) || !strings.Contains(r.Err.Error(), "before it") {
+			t.Errorf("after those were lost: %v", r.Err)
 		}
 		b.drop(func(netip.Addr, *transport.Packet) bool { return false })
 		time.Sleep(10 * time.Second)

@@ -1,6 +1,7 @@
 package ping
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ var (
 	ErrNoRoute = errors.New("no way to the host")
 	// ErrNoResponder is an address at which there is none, or that cannot be reached.
 	ErrNoResponder = errors.New("no responder")
-	// ErrBusy is a probe beyond what this end may have under way, or the responder of connections.
+	// ErrBusy is a probe that was not sent, for it was beyond what this end may have under way, or the responder of connections.
+	// It tells nothing of the network.
 	ErrBusy = errors.New("too many at once")
 	// ErrClosed is a prober or peer that was closed.
 	ErrClosed = errors.New("the prober is closed")
@@ -36,7 +38,11 @@ type ProberOptions struct {
 	SourcePort func(path int) uint16
 	// MPPaths is how many paths multi-path connections ask for; 0: all of the device.
 	MPPaths int
+
+	maxWriters int // 0: maxWriters
 }
+
+func (o *ProberOptions) connections() int { return cmp.Or(o.maxWriters, maxWriters) }
 
 // ProberCounters tell what a prober has seen.
 type ProberCounters struct {
@@ -54,11 +60,12 @@ type Prober struct {
 	paths   int
 
 	malformed, strays atomic.Uint64
+	turns             atomic.Uint64 // of probes that use connections
 
 	mu      sync.Mutex
 	closed  bool
 	pending map[uint64]*pending
-	writers int // connections of all peers
+	writers map[*connection]struct{} // of all peers, those that are there or being made
 	peers   map[*Peer]struct{}
 
 	// posting is held by who posts a datagram and takes what has been sent.
@@ -94,7 +101,7 @@ func NewProber(m *cm.Manager, o ProberOptions) (*Prober, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ping: %w", err)
 	}
-	p := &Prober{endpoint: end, manager: m, o: o, paths: end.device.Query().Paths, pending: map[uint64]*pending{}, peers: map[*Peer]struct{}{}}
+	p := &Prober{endpoint: end, manager: m, o: o, paths: end.device.Query().Paths, pending: map[uint64]*pending{}, writers: map[*connection]struct{}{}, peers: map[*Peer]struct{}{}}
 	if p.headers, err = p.pd.AllocMemory(datagramSends*headerLen, verbs.LocalWrite); err == nil {
 		p.zeros, err = p.pd.AllocMemory(MaxWrite, verbs.LocalWrite)
 	}

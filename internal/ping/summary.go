@@ -2,6 +2,7 @@ package ping
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -36,7 +37,9 @@ type PathSummary struct {
 
 	Sent     uint64  `json:"sent"`
 	Received uint64  `json:"received"`
-	Loss     float64 `json:"loss"` // a fraction
+	Loss     float64 `json:"loss"` // a fraction of those that were sent
+	// Skipped were due and not sent: too many were under way. LastError says which, if none was lost since.
+	Skipped uint64 `json:"skipped,omitempty"`
 	// Retransmitted is how many packets of WRITEs were sent again.
 	Retransmitted uint64 `json:"retransmitted"`
 
@@ -48,7 +51,7 @@ type PathSummary struct {
 	// Tail is the part that has grown most in the slowest hundredth of the replies, and at
 	// least in the slowest one; empty where there are too few to tell.
 	Tail Part `json:"tail,omitempty"`
-	// LastError is why the latest probe that was lost was lost.
+	// LastError is why the latest probe that was lost, or not sent, was so.
 	LastError string `json:"last_error,omitempty"`
 }
 
@@ -65,7 +68,7 @@ type pathRecord struct {
 	next    int
 }
 
-// Add adds a result. One that could not be sent for this end's own fault counts as lost too.
+// Add adds a result. One that was not sent, for too many were under way, is not lost.
 func (s *Summary) Add(r *Result) {
 	if s.paths == nil {
 		s.paths = map[connectionKey]*pathRecord{}
@@ -81,6 +84,11 @@ func (s *Summary) Add(r *Result) {
 
 func (p *pathRecord) add(r *Result) {
 	s := &p.summary
+	if errors.Is(r.Err, ErrBusy) {
+		s.Skipped++
+		s.LastError = r.Err.Error()
+		return
+	}
 	s.Sent++
 	s.Retransmitted += r.Retransmitted
 	s.Port, s.PeerPort = cmp.Or(r.Port, s.Port), cmp.Or(r.PeerPort, s.PeerPort)
@@ -117,7 +125,9 @@ func (s *Summary) Paths() []PathSummary {
 
 func (p *pathRecord) summarise() PathSummary {
 	s := p.summary
-	s.Loss = 1 - float64(s.Received)/float64(s.Sent)
+	if s.Sent > 0 {
+		s.Loss = 1 - float64(s.Received)/float64(s.Sent)
+	}
 	if s.Received == 0 {
 		return s
 	}

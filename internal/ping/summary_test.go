@@ -1,6 +1,7 @@
 package ping
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -43,6 +44,7 @@ func TestSummary(t *testing.T) {
 		s.Add(&Result{Probe: Probe{UD, 3, 64}, Err: ErrLost})
 		s.Add(&Result{Probe: Probe{RC, 1, 64}, Stamps: slow, Retransmitted: 2})
 		s.Add(&Result{Probe: Probe{UD, 1, 64}, Err: ErrLost})
+		s.Add(&Result{Probe: Probe{UD, 1, 64}, Err: fmt.Errorf("%w: it is", ErrBusy)})
 		all := s.Paths()
 		if len(all) != 3 || all[0].Path != 1 || all[1].Path != 3 || all[2].By != RC {
 			t.Fatalf("%+v", all)
@@ -57,7 +59,7 @@ func TestSummary(t *testing.T) {
 		if p.RTT.Min != 40 || p.RTT.Max != micros(slow.RTT()) || p.RTT.P99 != 41 || p.RTT.Avg <= 40 || p.RTT.Avg >= 60 {
 			t.Errorf("rtt %+v", p.RTT)
 		}
-		if all[0].Loss != 1 || all[2].Tail != "" || all[2].Retransmitted != 2 {
+		if all[0].Loss != 1 || all[0].Sent != 1 || all[0].Skipped != 1 || p.Skipped != 0 || all[2].Tail != "" || all[2].Retransmitted != 2 {
 			t.Errorf("%+v, %+v", all[0], all[2])
 		}
 		if sent, received := s.Total(); sent != 103 || received != 101 {

@@ -4,27 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
 )
-
-// connectionKey tells the connections to a peer apart.
-type connectionKey struct {
-	by   By
-	path int // AnyPath for MP
-}
-
-// connection is one that WRITEs go by, once there is one.
-type connection struct {
-	held chan struct{} // full while somebody looks whether there is one, or makes it
-
-	// The rest is under held.
-	conn   *cm.Conn // nil: none
-	to     grant
-	closed bool
-}
 
 // pingWrite writes to the peer's memory and waits for the completion.
 func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
@@ -33,11 +16,13 @@ func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
 	}
 	r.Probe = probe
 	pr := p.prober
-	qp, to, err := p.connected(ctx, connectionKey{probe.By, probe.Path})
+	c, err := p.connected(ctx, connectionKey{probe.By, probe.Path})
 	if err != nil {
 		r.Err = err
 		return r
 	}
+	defer c.leave()
+	qp, to := c.qp, c.to
 	if r.Size = min(probe.Size, to.length); probe.By == RC {
 		r.Port = pr.sourcePort(probe.Path)
 	}
@@ -56,7 +41,7 @@ func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
 	}
 	r.Stamps[1] = pr.now()
 	if err := qp.PostSend(&wr); errors.Is(err, verbs.ErrQueueFull) {
-		r.Err = fmt.Errorf("%w: the probes before it wait for their acknowledgements", ErrBusy)
+		r.Err = c.full()
 		return r
 	} else if err != nil {
 		r.Err = err
@@ -65,62 +50,15 @@ func (p *Peer) pingWrite(ctx context.Context, probe Probe) (r Result) {
 	select {
 	case a := <-w.arrived:
 		r.Stamps[5], r.Stamps[4], r.Err = pr.now(), a.at, a.err
+		c.silent.Store(false)
 	case <-ctx.Done():
 		r.Err = ErrLost
+		c.silent.Store(true)
 	case <-pr.ctx.Done():
 		r.Err = ErrClosed
 	}
 	r.Retransmitted = qp.Stats().Retransmitted - before
 	return r
-}
-
-// connected is the queue pair of a connection, which is made if there is none that lives.
-func (p *Peer) connected(ctx context.Context, key connectionKey) (*verbs.QP, grant, error) {
-	c, err := p.connection(key)
-	if err != nil {
-		return nil, grant{}, err
-	}
-	select {
-	case c.held <- struct{}{}:
-		defer func() { <-c.held }()
-	case <-ctx.Done():
-		return nil, grant{}, ErrLost // another probe has been waiting for the connection
-	}
-	if c.closed {
-		return nil, grant{}, ErrClosed
-	}
-	if c.conn != nil && c.conn.Err() != nil {
-		p.prober.closeLater(c.conn)
-		c.conn = nil
-	}
-	if c.conn == nil {
-		if c.conn, c.to, err = p.dial(ctx, key); err != nil {
-			return nil, grant{}, err
-		}
-	}
-	return c.conn.QP(), c.to, nil
-}
-
-// connection is the record of a connection.
-func (p *Peer) connection(key connectionKey) (*connection, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, ErrClosed
-	}
-	if c := p.connections[key]; c != nil {
-		return c, nil
-	}
-	pr := p.prober
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	if pr.writers >= maxWriters {
-		return nil, ErrBusy
-	}
-	pr.writers++
-	c := &connection{held: make(chan struct{}, 1)}
-	p.connections[key] = c
-	return c, nil
 }
 
 // dial makes a connection.
@@ -167,53 +105,4 @@ func (p *Prober) closeLater(c *cm.Conn) {
 	if !p.start(func() { _ = c.Close() }) {
 		_ = c.Close() // never fails
 	}
-}
-
-// Close ends the connections to the peer. Nothing is sent to it from then on.
-func (p *Peer) Close() {
-	pr := p.prober
-	p.mu.Lock()
-	closed, connections := p.closed, p.connections
-	p.closed, p.connections = true, nil
-	p.mu.Unlock()
-	if closed {
-		return
-	}
-	var all sync.WaitGroup
-	for _, c := range connections {
-		all.Go(c.close)
-	}
-	all.Wait()
-	pr.mu.Lock()
-	delete(pr.peers, p)
-	pr.writers -= len(connections)
-	pr.mu.Unlock()
-	pr.pd.DestroyAH(p.handle)
-}
-
-// close waits for a probe that makes the connection just now.
-func (c *connection) close() {
-	c.held <- struct{}{}
-	if c.conn != nil {
-		_ = c.conn.Close() // never fails
-		c.conn = nil
-	}
-	c.closed = true
-	<-c.held
-}
-
-// PathsOfMP are the counters of the paths of the multi-path connection to the peer, if there is one.
-func (p *Peer) PathsOfMP() []verbs.PathStats {
-	p.mu.Lock()
-	c := p.connections[connectionKey{MP, AnyPath}]
-	p.mu.Unlock()
-	if c == nil {
-		return nil
-	}
-	c.held <- struct{}{}
-	defer func() { <-c.held }()
-	if c.conn == nil {
-		return nil
-	}
-	return c.conn.QP().PathStats()
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"syscall"
@@ -130,5 +131,22 @@ func TestPingErrorsSayWhatToDo(t *testing.T) {
 	}
 	if text := string(output); !strings.Contains(text, "2 probes sent, 2 replies") || strings.Contains(text, "bytes from") {
 		t.Errorf("the other host: %q", text)
+	}
+}
+
+// What was not sent is told apart from what was lost.
+func TestPingSkipped(t *testing.T) {
+	h := &pinged{Host: "a"}
+	busy := &ping.Result{Probe: ping.Probe{By: ping.RC, Path: 1, Size: 64}, Number: 2, Err: fmt.Errorf("%w: no room", ping.ErrBusy)}
+	if line := pingLine(h, busy, false); line != "not sent to a: seq=2 by=rc path=1: too many at once: no room" {
+		t.Error(line)
+	}
+	h.summary.Add(&ping.Result{Probe: ping.Probe{By: ping.RC, Path: 0, Size: 64}})
+	h.summary.Add(busy)
+	report := pingHostJSON{Host: "a", Sent: 1, Received: 1, Skipped: 1, Paths: h.summary.Paths()}
+	var out strings.Builder
+	printPingedHost(&out, &report, false)
+	if text := out.String(); !strings.Contains(text, "1 probes sent, 1 replies, 0.0% lost") || !strings.Contains(text, "1 more were due and not sent (too many at once: no room)") {
+		t.Error(text)
 	}
 }

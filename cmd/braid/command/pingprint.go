@@ -1,8 +1,10 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -31,9 +33,12 @@ func pingTitle(h *pinged, f *pingFlags) string {
 // pingLine is what a probe is told as.
 func pingLine(h *pinged, r *ping.Result, trace bool) string {
 	var b strings.Builder
-	if r.Err != nil {
+	switch {
+	case errors.Is(r.Err, ping.ErrBusy):
+		fmt.Fprintf(&b, "not sent to %s: ", h.Host)
+	case r.Err != nil:
 		fmt.Fprintf(&b, "lost to %s: ", h.Host)
-	} else {
+	default:
 		fmt.Fprintf(&b, "%d bytes from %s: ", r.Size, h.Host)
 	}
 	fmt.Fprintf(&b, "seq=%d by=%s", r.Number, r.By)
@@ -78,6 +83,7 @@ type pingHostJSON struct {
 	Error    string             `json:"error,omitempty"`
 	Sent     uint64             `json:"sent"`
 	Received uint64             `json:"received"`
+	Skipped  uint64             `json:"skipped,omitempty"` // due, and not sent
 	Seconds  float64            `json:"seconds"`
 	Paths    []ping.PathSummary `json:"paths"`
 	MPPaths  []pingMPPathJSON   `json:"mp_paths,omitempty"` // of the multi-path connection
@@ -99,6 +105,9 @@ func pingReport(p *ping.Prober, all []*pinged) pingJSON {
 	for _, h := range all {
 		x := pingHostJSON{Host: h.Host, Seconds: h.took.Seconds(), Paths: h.summary.Paths()}
 		x.Sent, x.Received = h.summary.Total()
+		for i := range x.Paths {
+			x.Skipped += x.Paths[i].Skipped
+		}
 		if h.addr.IsValid() {
 			x.Addr = h.addr.String()
 		}
@@ -142,6 +151,7 @@ func printPingedHost(w io.Writer, h *pingHostJSON, trace bool) {
 		loss = 100 * float64(h.Sent-h.Received) / float64(h.Sent)
 	}
 	fmt.Fprintf(w, "%d probes sent, %d replies, %.1f%% lost, %.1f s\n", h.Sent, h.Received, loss, h.Seconds)
+	printSkipped(w, h)
 	if h.Sent == 0 {
 		return
 	}
@@ -156,6 +166,15 @@ func printPingedHost(w io.Writer, h *pingHostJSON, trace bool) {
 	}
 	t.Flush()
 	printMPPaths(w, h.MPPaths)
+}
+
+// printSkipped says how many probes were not sent, and why the last was not.
+func printSkipped(w io.Writer, h *pingHostJSON) {
+	if h.Skipped == 0 {
+		return
+	}
+	i := slices.IndexFunc(h.Paths, func(p ping.PathSummary) bool { return p.Skipped > 0 })
+	fmt.Fprintf(w, "%d more were due and not sent (%s): use fewer --paths or hosts, or a longer --interval\n", h.Skipped, h.Paths[i].LastError)
 }
 
 func printPingedPath(w io.Writer, p *ping.PathSummary, trace bool) {
