@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -49,8 +50,11 @@ func (s *seen) lost(to string, path int) {
 	f.lost++
 }
 
-// add notes what became of a probe.
+// add notes what became of a probe. One that was not sent, since too many were under way at this end, tells nothing.
 func (s *seen) add(to string, r *ping.Result) {
+	if errors.Is(r.Err, ping.ErrBusy) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.flow(to, r.Path)

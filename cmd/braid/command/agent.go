@@ -75,7 +75,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	d, err := udp.Open(udp.Config{Addr: local, Paths: f.paths})
+	d, err := udp.Open(udp.Config{Addr: local, Paths: f.paths, Spin: noSpin})
 	if err != nil {
 		return err
 	}
