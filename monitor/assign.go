@@ -20,12 +20,13 @@ type plan struct {
 	took   time.Duration
 }
 
-// current makes a plan anew if hosts have changed; the lock is held.
+// currentPlan makes a plan anew if hosts have changed; the lock is held.
 func (m *Monitor) currentPlan(now time.Time, must bool) plan {
 	p := &m.plan
 	if p.floor == nil || p.serial != m.serial && (must || now.Sub(p.made) >= share*p.took) {
+		begun := time.Now()
 		*p = plan{floor: newFloor(m.sortedHosts()), serial: m.serial, made: now}
-		p.took = time.Since(now)
+		p.took = time.Since(begun)
 	}
 	return *p
 }
@@ -40,9 +41,8 @@ func (m *Monitor) sortedHosts() []Host {
 }
 
 // assignmentFor is what a host is to do now.
-func (m *Monitor) assignmentFor(name string, must bool) *assignment {
+func (m *Monitor) assignmentFor(name string, now time.Time, must bool) *assignment {
 	m.mu.Lock()
-	now := time.Now()
 	p, k := m.currentPlan(now, must), m.hosts[name]
 	var host Host
 	if k != nil {
@@ -62,15 +62,39 @@ func (m *Monitor) assignmentFor(name string, must bool) *assignment {
 	return a
 }
 
-// assignmentText is the assignment of a host as it is sent. Who has it is only told so: a list has tens of KB, and agents introduce
-// themselves each minute.
+// task is what a host was told to do: it stays the same while the hosts and the hour do.
+type task struct {
+	digest string
+	serial uint64
+	hour   int64
+}
+
+func hourOf(at time.Time) int64 { return at.Unix() / 3600 }
+
+// upToDate says whether the task of a host is still the one that it was last told.
+func (m *Monitor) upToDate(name string, now time.Time) (task, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.hosts[name]
+	if k == nil {
+		return task{}, false
+	}
+	return k.task, k.task.digest != "" && k.task.serial == m.serial && k.task.hour == hourOf(now)
+}
+
+// assignmentText is the assignment of a host as it is sent. Who has it is only told so, mostly without making it: a list has tens of KB, and
+// agents introduce themselves each minute.
 func (m *Monitor) assignmentText(name, have string) ([]byte, error) {
-	a := m.assignmentFor(name, false)
+	now := time.Now()
+	if t, ok := m.upToDate(name, now); ok && have == t.digest {
+		return json.Marshal(&assignment{Version: version, Serial: t.serial, Window: m.cfg.Window, Digest: t.digest, Same: true})
+	}
+	a := m.assignmentFor(name, now, false)
 	if err := a.sign(); err != nil {
 		return nil, err
 	}
-	m.sent(name, a.Digest)
-	if have != "" && have == a.Digest {
+	m.sent(name, a, now)
+	if have == a.Digest {
 		a.Targets, a.Same = nil, true
 	}
 	return json.Marshal(a)
@@ -88,15 +112,16 @@ func (a *assignment) sign() error {
 }
 
 // sent remembers what a host was told, and says whether it is new.
-func (m *Monitor) sent(name, digest string) (isNew bool) {
+func (m *Monitor) sent(name string, a *assignment, now time.Time) (isNew bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.hosts[name]
-	if k == nil || k.sent == digest {
+	if k == nil {
 		return false
 	}
-	k.sent = digest
-	return true
+	isNew = k.task.digest != a.Digest
+	k.task = task{a.Digest, a.Serial, hourOf(now)}
+	return isNew
 }
 
 // assignAll tells agents what to do when hosts have come, and each hour.
@@ -132,8 +157,12 @@ func (m *Monitor) assignAll(ctx context.Context) {
 
 // assign tells one agent what to do, if that has changed.
 func (m *Monitor) assign(name string) error {
-	a := m.assignmentFor(name, true)
-	if err := a.sign(); err != nil || !m.sent(name, a.Digest) {
+	now := time.Now()
+	if _, ok := m.upToDate(name, now); ok {
+		return nil
+	}
+	a := m.assignmentFor(name, now, true)
+	if err := a.sign(); err != nil || !m.sent(name, a, now) {
 		return err
 	}
 	text, err := json.Marshal(a)

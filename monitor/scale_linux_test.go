@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,6 +309,14 @@ func resident(t *testing.T) string {
 	return strings.Join(all, ", ")
 }
 
+// live is the memory that is in use.
+func live() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
 // measureWindows tells what four windows cost.
 func measureWindows(t *testing.T, m *Monitor, s *swarm) {
 	t.Helper()
@@ -321,6 +330,8 @@ func measureWindows(t *testing.T, m *Monitor, s *swarm) {
 	time.Sleep(windows * s.Window)
 	used := processor() - before
 	t.Logf("%d windows: %.2f s of processor time each, %.1f %% of a core; %d reports; %s", windows, used.Seconds()/windows, 100*used.Seconds()/time.Since(begun).Seconds(), count()-got, resident(t))
+	live := live()
+	t.Logf("memory in use after a collection: %d MB", live>>20)
 	state := m.store.now()
 	t.Logf("stored: %d messages, %d MB", state.Windows, state.Bytes>>20)
 	judging := time.Now()

@@ -84,9 +84,9 @@ type known struct {
 	port  uint16
 	clock time.Duration // by how much its clock is ahead
 	last  time.Time     // when it last said something
+	task  task          // what it was last told to do
 
 	totals programTotals
-	sent   string // digest of what it was last told to do
 }
 
 // Event is something that has happened.
