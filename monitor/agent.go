@@ -28,6 +28,8 @@ const (
 	probeTimeout = 500 * time.Millisecond
 	// helloEvery is how often an agent says who it is: the monitor may have been started anew.
 	helloEvery = time.Minute
+	// callSpread is within what time agents introduce themselves when a monitor asks all of them.
+	callSpread = 2 * time.Second
 )
 
 // AgentConfig is that of an agent.
@@ -37,7 +39,9 @@ type AgentConfig struct {
 	Port    uint16      // of its responder; 0: a free one
 	Monitor string      // address, host:port
 	Join    string      // what the monitor printed
-	State   string      // a file for the last assignment; empty: it is not kept
+	// External is the cluster where the monitor is, instead of Monitor and Join.
+	External External
+	State    string // a file for the last assignment; empty: it is not kept
 	// Switches are the counters of switches, since whenever, for who can read them; nil: nobody can.
 	Switches func() ([]SwitchPort, error)
 	// ReadOnly keeps operators from changing the programs of this machine by way of the monitor.
@@ -78,7 +82,7 @@ func NewAgent(cfg AgentConfig) (a *Agent, err error) {
 	if err := cfg.Host.check(); err != nil {
 		return nil, err
 	}
-	options, err := joinAs(cfg.Join, RoleAgent)
+	where, options, err := cfg.External.dial(cfg.Monitor, cfg.Join, RoleAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +100,15 @@ func NewAgent(cfg AgentConfig) (a *Agent, err error) {
 	if a.prober, err = ping.NewProber(cfg.Manager, ping.ProberOptions{SourcePort: cfg.SourcePort}); err != nil {
 		return nil, err
 	}
-	a.nats, err = nats.Connect("tls://"+cfg.Monitor, append(options, nats.Name("braid agent "+cfg.Host.Name), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
+	a.nats, err = nats.Connect(where, append(options, nats.Name("braid agent "+cfg.Host.Name),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { cfg.Log.Warn("the monitor is away", "error", err) }),
 		nats.ConnectHandler(func(*nats.Conn) { a.found() }), nats.ReconnectHandler(func(*nats.Conn) { a.found() }))...)
 	if err != nil {
 		return nil, fmt.Errorf("monitor %s: %w", cfg.Monitor, err)
+	}
+	if _, err = a.nats.Subscribe(subjectCall, func(*nats.Msg) { time.AfterFunc(rand.N(callSpread), a.found) }); err != nil {
+		return nil, err
 	}
 	name := token(cfg.Host.Name)
 	if _, err = a.nats.Subscribe(subjectAssign+name, func(m *nats.Msg) { a.assigned(m.Data) }); err != nil {

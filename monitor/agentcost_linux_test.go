@@ -55,13 +55,13 @@ func runFleet(dir string) error {
 		if i >= inRack {
 			rack = fmt.Sprintf("r%d", i)
 		}
-		a, _, err := openAgent(AgentConfig{Host: Host{Name: fmt.Sprintf("h%d", i), Rack: rack}, Monitor: m.Addr(), Join: m.Join()}, 8)
+		a, _, err := openAgent(AgentConfig{Host: Host{Name: fmt.Sprintf("h%d", i), Rack: rack}, Monitor: m.Addr(), Join: m.Join(RoleAgent)}, 8)
 		if err != nil {
 			return err
 		}
 		go func() { _ = a.Run(ctx) }() // it ends with the process
 	}
-	fmt.Println(m.Addr(), m.Join())
+	fmt.Println(m.Addr(), m.Join(RoleAgent))
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }

@@ -18,17 +18,25 @@ type Client struct {
 }
 
 // Dial connects to a monitor with the token of a reader or an operator.
-func Dial(address, join string) (*Client, error) {
-	options, err := joinAs(join, RoleReader, RoleOperator)
+func Dial(address, join string) (*Client, error) { return new(External).Dial(address, join) }
+
+// Dial connects to the monitor of a cluster, where the cluster says what who may do; without one it is the function of that name.
+func (e *External) Dial(address, join string) (*Client, error) {
+	where, options, err := e.dial(address, join, RoleReader, RoleOperator)
 	if err != nil {
 		return nil, err
 	}
-	c, err := nats.Connect("tls://"+address, append(options, nats.Name("braid"), nats.MaxReconnects(0))...)
-	if err != nil {
-		return nil, fmt.Errorf("monitor %s: %w", address, err)
+	name, changes := address, true
+	if e.URL != "" {
+		name = e.name()
+	} else if role, _, _, err := parseJoin(join); err == nil {
+		changes = role == RoleOperator
 	}
-	role, _, _, err := parseJoin(join)
-	return &Client{c, role == RoleOperator}, err
+	c, err := nats.Connect(where, append(options, nats.Name("braid"), nats.MaxReconnects(0))...)
+	if err != nil {
+		return nil, fmt.Errorf("monitor %s: %w", name, err)
+	}
+	return &Client{c, changes}, nil
 }
 
 // Close ends the connection.
@@ -37,6 +45,9 @@ func (c *Client) Close() { c.nats.Close() }
 // State is what the monitor knows.
 func (c *Client) State(ctx context.Context) (*State, error) {
 	m, err := c.nats.RequestWithContext(ctx, subjectState, nil)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return nil, fmt.Errorf("there is no monitor: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}

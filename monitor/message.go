@@ -17,6 +17,7 @@ const version = 1
 const (
 	subjectHello  = "braid.hello."  // a request of an agent, replied to with an assignment
 	subjectAssign = "braid.assign." // an assignment to an agent
+	subjectCall   = "braid.call"    // a monitor that was started asks agents of an external cluster who they are
 	subjectWindow = "braid.window." // a window of an agent, in the stream
 	subjectRead   = "braid.read."   // a question to an agent about the programs of its machine
 	subjectChange = "braid.change." // one that changes something there

@@ -225,6 +225,9 @@ func (c metrics) storeMetrics(emit emitter) {
 }
 
 func (c metrics) natsMetrics(emit emitter) {
+	if c.server == nil {
+		return // an external cluster has metrics of its own
+	}
 	emit.gauge(metricNATS, float64(c.server.NumClients()))
 	emit.counter(metricSlow, uint64(max(0, c.server.NumSlowConsumers())))
 }

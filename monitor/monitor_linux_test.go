@@ -59,16 +59,21 @@ type machine struct {
 
 func newMachine(t *testing.T, m *Monitor, name, rack string) *machine {
 	t.Helper()
+	return newMachineOf(t, AgentConfig{Monitor: m.Addr(), Join: m.Join(RoleAgent)}, name, rack)
+}
+
+// newMachineOf has an agent that finds its monitor as the configuration says.
+func newMachineOf(t *testing.T, cfg AgentConfig, name, rack string) *machine {
+	t.Helper()
 	d, err := udp.Open(udp.Config{Loopback: true, Paths: 4})
 	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	manager, err := cm.New(d, cm.Config{})
 	must(t, err)
 	t.Cleanup(func() { manager.Close() })
-	x := &machine{name: name, device: d, cfg: AgentConfig{
-		Host: Host{Name: name, Addr: d.Query().Addrs[0].String(), Rack: rack}, Manager: manager, Monitor: m.Addr(), Join: m.Join(RoleAgent),
-		State: filepath.Join(t.TempDir(), "pinglist.json"), Log: testLog(t).With("agent", name),
-	}}
+	cfg.Host, cfg.Manager = Host{Name: name, Addr: d.Query().Addrs[0].String(), Rack: rack}, manager
+	cfg.State, cfg.Log = filepath.Join(t.TempDir(), "pinglist.json"), testLog(t).With("agent", name)
+	x := &machine{name: name, device: d, cfg: cfg}
 	x.start(t)
 	return x
 }

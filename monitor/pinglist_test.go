@@ -123,3 +123,37 @@ func TestPinglistWithoutRacks(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// TestPinglistIsBounded checks that neither racks nor hosts of one without end make a list without end, and that hosts of one rack share the others.
+func TestPinglistIsBounded(t *testing.T) {
+	all := fabric(1000, 3)
+	racks := map[string]bool{}
+	for _, from := range all[:3] {
+		from.Paths = 1 << 16
+		list := (Mesh{}).Pinglist(from, all, noon)
+		if len(list) != 2+maxTargets {
+			t.Errorf("%d targets", len(list))
+		}
+		for _, target := range list[2:] {
+			racks[all[slices.IndexFunc(all, func(h Host) bool { return h.Name == target.Host })].Rack] = true
+			if last := target.Paths[len(target.Paths)-1]; last >= maxPaths || len(target.Paths) > 35 {
+				t.Errorf("paths %v", target.Paths)
+			}
+		}
+	}
+	if len(racks) < 2*maxTargets {
+		t.Errorf("three hosts of a rack probe %d racks", len(racks))
+	}
+	if list := (Mesh{}).Pinglist(all[0], fabric(1, 1000), noon); len(list) != maxTargets {
+		t.Errorf("%d targets in a rack", len(list))
+	}
+}
+
+// BenchmarkPinglist is the list of one of 4,000 hosts.
+func BenchmarkPinglist(b *testing.B) {
+	all := fabric(200, 20)
+	f := newFloor(all)
+	for b.Loop() {
+		(Mesh{}).pinglist(all[7], f, noon)
+	}
+}

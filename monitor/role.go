@@ -32,7 +32,7 @@ func (r Role) permissions() *server.Permissions {
 	switch r {
 	case RoleAgent:
 		publish = append(publish, subjectHello+"*", subjectWindow+"*")
-		subscribe = append(subscribe, subjectAssign+"*", subjectRead+"*", subjectChange+"*")
+		subscribe = append(subscribe, subjectCall, subjectAssign+"*", subjectRead+"*", subjectChange+"*")
 	case RoleOperator:
 		publish = append(publish, subjectState, subjectRead+"*", subjectChange+"*")
 	case RoleReader:

@@ -46,6 +46,7 @@ type Config struct {
 	MaxBytes  int64         // of windows, default 1 GiB: the oldest go first
 	Mesh      Mesh
 	Limits    Limits
+	External  External // instead of the NATS in this process, and of Listen
 	Log       *slog.Logger
 	// OnEvent is told of each event as it happens; it must return soon.
 	OnEvent func(Event)
@@ -137,7 +138,10 @@ func Start(cfg Config) (m *Monitor, err error) {
 	if m.creds, err = loadCredentials(cfg.Dir); err != nil {
 		return nil, err
 	}
-	if err = m.startServer(); err == nil {
+	if cfg.External.URL == "" {
+		err = m.startServer()
+	}
+	if err == nil {
 		err = m.connect()
 	}
 	if err != nil {
@@ -165,7 +169,7 @@ func (m *Monitor) startServer() error {
 	}
 	o := &server.Options{
 		Host: host, Port: int(port), Users: m.creds.users(m.own), StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{m.creds.certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 5, MaxPayload: 4 << 20,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{m.creds.certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 5, MaxPayload: maxPayload,
 	}
 	if port == 0 {
 		o.Port = server.RANDOM_PORT
@@ -183,7 +187,7 @@ func (m *Monitor) startServer() error {
 
 // connect listens to agents.
 func (m *Monitor) connect() (err error) {
-	if m.nats, err = nats.Connect("", nats.InProcessServer(m.server), nats.UserInfo(monitorUser, m.own), nats.Name("braid monitor")); err != nil {
+	if m.nats, err = m.connection(); err != nil {
 		return err
 	}
 	if _, err = m.nats.Subscribe(subjectHello+"*", m.greeted); err != nil {
@@ -202,16 +206,26 @@ func (m *Monitor) connect() (err error) {
 	if err != nil {
 		return err
 	}
+	if m.server == nil { // agents of the monitor's own server find out by their connection
+		if err = m.nats.Publish(subjectCall, nil); err != nil {
+			return err
+		}
+	}
 	return m.nats.Flush() // from here on agents get a reply
 }
 
 // Client asks the agents about the programs of their machines; it may change something if changes is true.
 func (m *Monitor) Client(changes bool) *Client { return &Client{m.nats, changes} }
 
-// Addr is where agents find the monitor.
-func (m *Monitor) Addr() string { return m.server.Addr().String() }
+// Addr is where agents find the monitor: the URL of the cluster, if there is one.
+func (m *Monitor) Addr() string {
+	if m.server == nil {
+		return m.cfg.External.name()
+	}
+	return m.server.Addr().String()
+}
 
-// Join is the token of a role.
+// Join is the token of a role; in an external cluster its own credentials do.
 func (m *Monitor) Join(r Role) string { return m.creds.join(r) }
 
 // Close ends the monitor.

@@ -98,7 +98,7 @@ func (m *Monitor) stored(err error) {
 	}
 	s.Says = ""
 	if err != nil {
-		s.Says = storeSays(m.cfg.Dir, err)
+		s.Says = m.storeSays(err)
 	}
 	says := s.Says
 	m.store.mu.Unlock()
@@ -111,8 +111,12 @@ func (m *Monitor) stored(err error) {
 }
 
 // storeSays is what is wrong with the store, and what to do.
-func storeSays(dir string, err error) string {
-	return fmt.Sprintf("What agents report cannot be stored (%v). It is judged all the same, and agents keep it for an hour: make room in %s, or mend it.", err, dir)
+func (m *Monitor) storeSays(err error) string {
+	remedy := "make room in " + m.cfg.Dir
+	if m.server == nil {
+		remedy = "look at the streams of " + m.cfg.External.name()
+	}
+	return fmt.Sprintf("What agents report cannot be stored (%v). It is judged all the same, and agents keep it for an hour: %s, or mend it.", err, remedy)
 }
 
 // happened notes an event.
@@ -255,7 +259,7 @@ func (m *Monitor) openStream() error {
 	}
 	stream := &nats.StreamConfig{
 		Name: streamName, Subjects: []string{subjectWindow + "*", subjectPulse}, MaxAge: m.cfg.Retention, MaxBytes: m.cfg.MaxBytes, Discard: nats.DiscardOld,
-		Duplicates: min(kept, m.cfg.Retention),
+		Duplicates: min(kept, m.cfg.Retention), Replicas: m.cfg.External.Replicas,
 	}
 	info, err := js.AddStream(stream)
 	if errors.Is(err, nats.ErrStreamNameAlreadyInUse) {
@@ -265,7 +269,7 @@ func (m *Monitor) openStream() error {
 		return err
 	}
 	// Only the oldest are ever deleted, so that there are no gaps.
-	if s := &info.State; s.Msgs > 0 && s.LastSeq-s.FirstSeq+1 != s.Msgs {
+	if s := &info.State; m.server != nil && s.Msgs > 0 && s.LastSeq-s.FirstSeq+1 != s.Msgs {
 		return damagedError{fmt.Sprintf("%d of %d messages are missing", s.LastSeq-s.FirstSeq+1-s.Msgs, s.LastSeq-s.FirstSeq+1)}
 	}
 	return m.compareNote(info.State.LastSeq)

@@ -37,6 +37,7 @@ probes, reports what it sees and what programs of its user that use braid do, an
 the monitor ask them (braid why HOST, braid stat HOST). Without the monitor it goes on with the last pinglist, and
 keeps what it sees for an hour, which the monitor gets when it is back.`,
 		Example: `  braid agent --monitor 10.0.0.1:7480 --join-file join-agent --rack r17
+  braid agent --nats tls://nats1.example:4222 --nats-creds agent.creds --rack r17
   BRAID_JOIN=braid1.agent... braid agent --name db3 --local 10.0.7.3`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -86,7 +87,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	}
 	defer manager.Close()
 	cfg := monitor.AgentConfig{
-		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join,
+		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join, External: f.external,
 		State: f.state, ReadOnly: f.readOnly, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
 	}
 	if f.lab != "" {
@@ -116,7 +117,14 @@ func (f *agentFlags) localAddress() (netip.Addr, error) {
 		return addr, nil
 	}
 	// Nothing is sent: the kernel only looks for the way.
-	c, err := net.Dial("udp", f.address)
+	address := f.address
+	if f.external.URL != "" {
+		var err error
+		if address, err = f.external.Host(); err != nil {
+			return netip.Addr{}, err
+		}
+	}
+	c, err := net.Dial("udp", address)
 	if err != nil {
 		return netip.Addr{}, err
 	}

@@ -40,9 +40,16 @@ It listens on loopback unless told otherwise.
 "ended", "worst", "paths"}}.`,
 		Example: `  braid monitor
   braid monitor --listen 0.0.0.0:7480 --dir /var/lib/braid
+  braid monitor --nats tls://nats1.example:4222,tls://nats2.example:4222 --nats-creds monitor.creds --nats-replicas 3
   braid ping --mesh --monitor 10.0.0.1:7480 --join-file join-reader`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cfg.External.Check(); err != nil {
+				return usageError{fmt.Errorf("--nats: %w", err)}
+			}
+			if cfg.MaxBytes < 1<<20 {
+				return usageError{fmt.Errorf("--store-bytes %d: want %d at least", cfg.MaxBytes, 1<<20)}
+			}
 			if cfg.Window < time.Second || cfg.Window > time.Hour || cfg.Retention < cfg.Window {
 				return usageError{fmt.Errorf("--window %v, --retention %v: want 1s to 1h, and no less than that", cfg.Window, cfg.Retention)}
 			}
@@ -56,7 +63,12 @@ It listens on loopback unless told otherwise.
 	flags.StringVar(&cfg.Dir, "dir", stateDir("monitor"), "directory for its key, token and what agents report")
 	flags.DurationVar(&cfg.Window, "window", 30*time.Second, "how often agents report")
 	flags.DurationVar(&cfg.Retention, "retention", 7*24*time.Hour, "how long it is kept what they report")
+	flags.Int64Var(&cfg.MaxBytes, "store-bytes", 1<<30, "bytes of it that are kept: the oldest go first")
 	flags.Float64Var(&cfg.Limits.Loss, "loss", 0.02, "loss from which on something is wrong")
+	flags.StringVar(&cfg.External.URL, "nats", "", "URL of a NATS cluster with JetStream to use instead of the one inside, for more agents than one machine can have")
+	flags.StringVar(&cfg.External.Credentials, "nats-creds", "", "file with the credentials for --nats")
+	flags.StringVar(&cfg.External.CA, "nats-ca", "", "file with the certificates that sign those of --nats (default: the system's)")
+	flags.IntVar(&cfg.External.Replicas, "nats-replicas", 1, "servers of --nats that keep each window")
 	flags.BoolVar(&asJSON, "json", false, "print events as JSON objects, one in a line")
 	return cmd
 }
@@ -96,9 +108,13 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON boo
 		page = p.URL()
 	}
 	if !asJSON {
-		fmt.Fprintf(w, "listening on %s\nagents join with: braid agent --monitor %s --join %s\n", m.Addr(), m.Addr(), m.Join(monitor.RoleAgent))
-		fmt.Fprintf(w, "readers and operators have the tokens in %s and %s\n",
-			filepath.Join(cfg.Dir, monitor.JoinFile(monitor.RoleReader)), filepath.Join(cfg.Dir, monitor.JoinFile(monitor.RoleOperator)))
+		if cfg.External.URL == "" {
+			fmt.Fprintf(w, "listening on %s\nagents join with: braid agent --monitor %s --join %s\n", m.Addr(), m.Addr(), m.Join(monitor.RoleAgent))
+			fmt.Fprintf(w, "readers and operators have the tokens in %s and %s\n",
+				filepath.Join(cfg.Dir, monitor.JoinFile(monitor.RoleReader)), filepath.Join(cfg.Dir, monitor.JoinFile(monitor.RoleOperator)))
+		} else {
+			fmt.Fprintf(w, "using NATS at %s\nagents join with: braid agent --nats %s --nats-creds FILE\n", m.Addr(), m.Addr())
+		}
 		if page != "" {
 			fmt.Fprintf(w, "page: %s\n", page)
 		}
@@ -121,19 +137,30 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON boo
 }
 
 // monitorFlags are how a command finds a monitor.
-type monitorFlags struct{ address, join, joinFile string }
+type monitorFlags struct {
+	address, join, joinFile string
+	external                monitor.External
+}
 
 func (f *monitorFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.address, "monitor", "127.0.0.1:7480", "address of the monitor")
 	flags.StringVar(&f.join, "join", "", "a token of the monitor; others can see it here, better use --join-file or BRAID_JOIN")
 	flags.StringVar(&f.joinFile, "join-file", "", "a file that has the token, such as join-reader in the directory of the monitor")
+	flags.StringVar(&f.external.URL, "nats", "", "URL of the NATS cluster that the monitor uses, instead of --monitor and its token")
+	flags.StringVar(&f.external.Credentials, "nats-creds", "", "file with the credentials for --nats")
+	flags.StringVar(&f.external.CA, "nats-ca", "", "file with the certificates that sign those of --nats (default: the system's)")
 }
 
 // token is what lets this program join in a role. On the machine of the monitor its own user need not give it.
 func (f *monitorFlags) token(r monitor.Role) (string, error) {
+	if err := f.external.Check(); err != nil {
+		return "", usageError{fmt.Errorf("--nats: %w", err)}
+	}
 	file, given := f.joinFile, f.joinFile != ""
 	switch {
+	case f.external.URL != "":
+		return "", nil // its credentials are enough
 	case f.join != "":
 		return f.join, nil
 	case given:
@@ -155,7 +182,7 @@ func (f *monitorFlags) dial() (*monitor.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := monitor.Dial(f.address, join)
+	c, err := f.external.Dial(f.address, join)
 	if errors.Is(err, monitor.ErrJoin) {
 		err = usageError{err}
 	}
