@@ -57,6 +57,12 @@ func (c *credentials) users(own string) []*server.User {
 	return all
 }
 
+// Check says whether a text is the token of the role.
+func (r Role) Check(join string) error {
+	_, err := joinAs(join, r)
+	return err
+}
+
 // joinAs are the options of NATS with which the owner of a token connects to the monitor.
 func joinAs(join string, wanted ...Role) ([]nats.Option, error) {
 	role, fingerprint, secret, err := parseJoin(join)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -61,6 +60,11 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.external.URL == "" {
+		if err := monitor.RoleAgent.Check(join); err != nil {
+			return usageError{err}
+		}
+	}
 	if f.port < 0 || f.port > 65535 || f.paths < 1 {
 		return usageError{fmt.Errorf("--port %d, --paths %d: want a port, and one path at least", f.port, f.paths)}
 	}
@@ -94,9 +98,6 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 		cfg.Switches = func() ([]monitor.SwitchPort, error) { return trials.SwitchPorts(f.lab) }
 	}
 	a, err := monitor.NewAgent(cfg)
-	if errors.Is(err, monitor.ErrJoin) {
-		return usageError{err}
-	}
 	if err != nil {
 		return err
 	}
