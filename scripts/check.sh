@@ -86,10 +86,11 @@ step_darwin() {
 # goroutines, else without. The figures are long runs of code that other tests cover under
 # the detector, and the tests of the transport, which has no goroutine, only run side by side.
 # The command's own goroutines hand over one value each, and those of what it calls are tested with
-# the packages that start them; for it the detector would need NATS and Parquet compiled a second time.
+# the packages that start them; for it the detector would need what it is made of compiled a second time. So would
+# plots, which are drawn side by side by their test alone, and trials, which only the lab runs.
 needs_detector() {
   packages_with '(^|[^[:alnum:]_"])go (func\b|[[:alnum:]_.]+\()|\.Go\(func|\.Go\([a-z.]+\)|\.Parallel\(|AfterFunc\(' |
-    grep -v -e /experiments/figures/ -e /transport$ -e /interop/rxe$ -e /cmd/braid/command$
+    grep -v -e /experiments/figures/ -e /transport$ -e /interop/rxe$ -e /cmd/braid/command$ -e /experiments/plot$ -e /lab/trials$
 }
 
 # What the detector would falsify, or what is not built with it, is tested without it as well:
@@ -103,12 +104,12 @@ falsified_tests() {
   printf '^(%s)$' "${tests//$'\n'/|}"
 }
 
-# packages_with lists the packages that have a pattern in their code or their tests.
+# packages_with lists the packages that have tests, and a pattern in their code or their tests.
 packages_with() {
   local directory package
   while read -r directory package; do
     if grep -qsE "$1" "$directory"/*.go; then echo "$package"; fi
-  done < <(go list -f '{{.Dir}} {{.ImportPath}}' ./...)
+  done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}} {{.ImportPath}}{{end}}' ./... | grep .)
 }
 
 # The seeds have a step of their own; here they are only a few. So have vet and the
