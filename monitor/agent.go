@@ -167,7 +167,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-greet.C:
 			a.introduce(ctx)
 		case at := <-window.C:
-			a.report(at)
+			a.report(ctx, at)
 			window.Reset(a.untilWindow())
 		}
 	}
@@ -338,8 +338,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// turn is how long after the end of a window a host reports it: not all at the same moment.
+func turn(host string, window time.Duration) time.Duration {
+	return time.Duration(hash(host) % uint64(min(2*time.Second, window/8)))
+}
+
 // report sends the window that has ended, and those before it that the monitor does not have.
-func (a *Agent) report(at time.Time) {
+func (a *Agent) report(ctx context.Context, at time.Time) {
 	w := Window{Host: a.cfg.Host.Name, At: at.Round(time.Second), Pairs: a.seen.take()}
 	w.Programs, w.Slow = a.collected.take()
 	if a.cfg.Switches != nil {
@@ -353,7 +358,7 @@ func (a *Agent) report(at time.Time) {
 	if most := int(kept / a.windowLength()); len(a.unsent) > most {
 		a.unsent = slices.Delete(a.unsent, 0, len(a.unsent)-most)
 	}
-	if !a.nats.IsConnected() {
+	if sleep(ctx, turn(a.cfg.Host.Name, a.windowLength())) != nil || !a.nats.IsConnected() {
 		return
 	}
 	js, err := a.nats.JetStream(nats.MaxWait(min(2*time.Second, a.windowLength()/2))) // the next window waits for it

@@ -148,15 +148,18 @@ func (a *swarmAgent) run(ctx context.Context) {
 		case <-greet.C:
 			a.greet(ctx)
 		case at := <-window.C:
-			a.report(at)
+			a.report(ctx, at)
 		}
 		window.Stop()
 	}
 }
 
-func (a *swarmAgent) report(at time.Time) {
+func (a *swarmAgent) report(ctx context.Context, at time.Time) {
 	a.round++
 	a.unsent = append(a.unsent, Window{Host: a.host.Name, At: at.Round(time.Second), Pairs: a.pairs()})
+	if sleep(ctx, turn(a.host.Name, a.Window)) != nil {
+		return
+	}
 	js, err := a.nats.JetStream(nats.MaxWait(2 * time.Second))
 	for err == nil && len(a.unsent) > 0 {
 		w := &a.unsent[len(a.unsent)-1]
@@ -241,7 +244,12 @@ func TestScale(t *testing.T) {
 	patiently(t, "the faults are named, and nothing else", func() bool {
 		return alarmed(m, BlameHost, s.Dead) && alarmed(m, BlameRack, s.Cut) && len(m.Alarms()) == 2
 	})
-	t.Logf("a dead host and a rack that is cut off are named after %.0f s", time.Since(begun).Seconds())
+	t.Logf("a dead host and a rack that is cut off, and nothing else, are named after %.0f s", time.Since(begun).Seconds())
+	for _, e := range m.Events() {
+		if e.Alarm != nil {
+			t.Logf("after %.0f s: %v", e.At.Sub(begun).Seconds(), &e)
+		}
+	}
 	if apart {
 		measureWindows(t, m, s)
 	}
