@@ -159,8 +159,9 @@ func pairOf(d *operate.Device, number uint32) *operate.QueuePairState {
 func pointBetween(then, now *operate.QueuePairState, began, ended time.Time) Point {
 	grown := func(counter string) uint64 { return since(now.Counters[counter], then.Counters[counter]) }
 	p := Point{
-		At: ended, Took: ended.Sub(began), Sent: grown("tx_bytes"), Received: grown("rx_bytes"), Retransmits: grown("retransmits"), Lost: grown("mp_lost"),
-		RTT: now.RTT, Window: now.Window, InFlight: now.InFlight, Blocked: now.Blocked,
+		At: ended, Took: ended.Sub(began), Sent: grown("tx_bytes"), Received: grown("rx_bytes"), Retransmits: grown("retransmits"),
+		Lost: since(grown("mp_lost"), grown("mp_spurious_retransmits")),
+		RTT:  now.RTT, Window: now.Window, InFlight: now.InFlight, Blocked: now.Blocked,
 	}
 	for i := range now.Paths {
 		var before operate.Path

@@ -32,6 +32,7 @@ const (
 	CauseDamage         Cause = "damage"           // packets arrive damaged
 	CauseFlood          Cause = "flood"            // strangers send more than is looked at
 	CauseLoss           Cause = "loss"             // the network, or some paths of it, loses packets
+	CauseLate           Cause = "late"             // packets come so late that they are taken for lost
 	CausePathsRetired   Cause = "paths-retired"    // paths are out of use
 	CauseSlowPath       Cause = "slow-path"        // a path is much slower than others, which wait for it
 	CauseSpan           Cause = "receiver-span"    // the receiver can track no more packets

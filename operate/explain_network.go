@@ -27,6 +27,8 @@ const (
 func explainWindow(e *Evidence, q *QueuePair) *Finding {
 	f := &Finding{Share: q.share(transport.ReasonWindow, transport.ReasonClock)}
 	sent, lost, marked := q.sums()
+	late := min(lost, q.Counters["mp_spurious_retransmits"])
+	lost -= late // which was taken for lost, and was not
 	switch {
 	case sent > 0 && float64(lost) >= someLoss*float64(sent):
 		f.Cause = CauseLoss
@@ -38,6 +40,11 @@ func explainWindow(e *Evidence, q *QueuePair) *Finding {
 		f.Says = fmt.Sprintf("The window is cut by marks%s: others use the network too, or the receiver's link is full.", q.worst("on path", marksOf))
 		f.Evidence = append(q.pathEvidence("marked", marksOf), fmt.Sprintf("%d packets marked of %d", marked, sent))
 		f.Advice = "It is how a shared network should be; marks on one path alone are a hot spot there."
+	case sent > 0 && float64(late) >= someLoss*float64(sent):
+		f.Cause = CauseLate
+		f.Says = fmt.Sprintf("%.2g %% of the packets come so late that they are taken for lost, which keeps the window small; the network loses nothing.", 100*float64(late)/float64(sent))
+		f.Evidence = []string{fmt.Sprintf("%d packets of %d were sent again that had arrived", late, sent)}
+		f.Advice = "A busy machine at either end holds packets up, or the delay of a path changes much: see how busy the peer's machine is (braid why there)."
 	default:
 		f.Cause = CauseNetwork
 		f.Says = fmt.Sprintf("The window is full %s of the time without marks or loss: it uses what the network gives.", percent(f.Share))

@@ -57,6 +57,9 @@ func TestExplain(t *testing.T) {
 		{CausePeerBuffer, "90 %", sender("peer-window-full")},
 		{CauseSpan, "track", sender("receiver-span-full")},
 		{CauseSlowPath, "path 2", sender("receiver-span-full").with(func(q *QueuePair) { q.Paths[2].RTT = 9 * time.Millisecond })},
+		{CauseLate, "taken for lost", sender("window-full").with(func(q *QueuePair) {
+			q.Paths[1].Lost, q.Counters["mp_spurious_retransmits"] = 40, 40
+		})},
 		{CauseLoss, "loss on path 1)", sender("window-full").with(func(q *QueuePair) { q.Paths[1].Lost = 40 })},
 		{CauseLoss, "10 % of the packets, which", sender("window-full").with(func(q *QueuePair) {
 			for i := range q.Paths {

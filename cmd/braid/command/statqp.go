@@ -100,7 +100,7 @@ func (f *statFlags) printDevice(w io.Writer, d, then *operate.Device) {
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "QPN\tTYPE\tSTATE\tPEER\tTX/s\tRX/s\tTX pkt/s\tRX pkt/s\tRETRANS\tLOST\tWINDOW\tIN FLIGHT\tRTT\tBLOCKED\t")
+	fmt.Fprintln(t, "QPN\tTYPE\tSTATE\tPEER\tTX/s\tRX/s\tTX pkt/s\tRX pkt/s\tRETRANS\tLOST\tLATE\tWINDOW\tIN FLIGHT\tRTT\tBLOCKED\t")
 	for i := range d.QueuePairs {
 		q := &d.QueuePairs[i]
 		before, elapsed := earlierPair(d, then, q.Number)
@@ -110,13 +110,14 @@ func (f *statFlags) printDevice(w io.Writer, d, then *operate.Device) {
 			}
 			return float64(q.Counters[counter]-before[counter]) / elapsed.Seconds()
 		}
+		late := min(q.Counters["mp_lost"], q.Counters["mp_spurious_retransmits"]) // taken for lost, and was not
 		peer := "-"
 		if q.Peer.IsValid() {
 			peer = q.Peer.String()
 		}
-		fmt.Fprintf(t, "%#06x\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%d\t%d\t%.0f\t%d\t%v\t%s\t\n", q.Number, q.Type, q.State, peer,
+		fmt.Fprintf(t, "%#06x\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%d\t%d\t%d\t%.0f\t%d\t%v\t%s\t\n", q.Number, q.Type, q.State, peer,
 			byteCount(uint64(per("tx_bytes"))), byteCount(uint64(per("rx_bytes"))), per("tx_packets"), per("rx_packets"),
-			q.Counters["retransmits"], q.Counters["mp_lost"], q.Window, q.InFlight, shortTime(q.RTT), q.Blocked)
+			q.Counters["retransmits"], q.Counters["mp_lost"]-late, late, q.Window, q.InFlight, shortTime(q.RTT), q.Blocked)
 	}
 	t.Flush()
 	if f.paths {
