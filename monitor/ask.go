@@ -52,7 +52,7 @@ func (a *Agent) asked(m *nats.Msg, mayChange bool) {
 	select {
 	case a.questions <- struct{}{}:
 	default:
-		a.reply(m, &reply{Error: fmt.Sprintf("the agent has %d questions already", maxQuestions)})
+		a.reply(m, &reply{Error: errQuestions.Error()})
 		return
 	}
 	a.mu.Lock()
@@ -120,8 +120,14 @@ func unpack(packed []byte) (*reply, error) {
 	return r, json.Unmarshal(text, r)
 }
 
-// errNoProgram means that a program has ended, or is of another user.
-var errNoProgram = errors.New("there is no such program")
+var (
+	// errNoProgram means that a program has ended, or is of another user.
+	errNoProgram = errors.New("there is no such program")
+	// errReadOnly means that nobody elsewhere changes programs of this machine.
+	errReadOnly = errors.New("this agent only lets programs be read, not changed")
+	// errQuestions means that others ask as well.
+	errQuestions = fmt.Errorf("the agent has %d questions already", maxQuestions)
+)
 
 // find looks for what a question is about, among the programs of this machine that the agent may ask.
 func (a *Agent) find(ctx context.Context, q *question, mayChange bool, r *reply) (err error) {
@@ -131,7 +137,7 @@ func (a *Agent) find(ctx context.Context, q *question, mayChange bool, r *reply)
 	}
 	changes, says := operate.Changes(q.Line)
 	if q.Program != nil && changes && (!mayChange || a.cfg.ReadOnly) {
-		return errors.New("this agent only lets programs be read, not changed")
+		return errReadOnly
 	}
 	for p, err := range operate.Programs(ctx) {
 		if err != nil {

@@ -113,7 +113,7 @@ func (c *Client) ask(ctx context.Context, host, subject string, q *question) (*r
 	m, err := c.nats.RequestWithContext(ctx, subject+token(host), text)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, fmt.Errorf("%s: no agent of this name is there", host)
+		return nil, fmt.Errorf("%s: %w", host, errNoAgent)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", host, err)
 	}
@@ -121,8 +121,16 @@ func (c *Client) ask(ctx context.Context, host, subject string, q *question) (*r
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", host, err)
 	}
+	for _, known := range []error{errNoProgram, errReadOnly, errQuestions} {
+		if r.Error == known.Error() {
+			return nil, fmt.Errorf("%s: %w", host, known)
+		}
+	}
 	if r.Error != "" {
 		return nil, fmt.Errorf("%s: %s", host, r.Error)
 	}
 	return r, nil
 }
+
+// errNoAgent means that a host is unknown, or its agent away.
+var errNoAgent = errors.New("no agent of this name is there")

@@ -101,7 +101,7 @@ func TestExternalCluster(t *testing.T) {
 	})
 	b.stop()
 	eventually(t, "the dead host is named", func() bool { return alarmed(m, BlameHost, "b") })
-	p, err := m.ServePage("127.0.0.1:0")
+	p, err := m.ServePage(PageConfig{Listen: "127.0.0.1:0"})
 	must(t, err)
 	defer p.Close()
 	if families, _ := scrape(t, p); families["braid_store_up"] == nil || families["braid_nats_connections"] != nil {

@@ -13,20 +13,19 @@ import (
 // serveMesh serves what the monitor knows: all in small, and parts of it in full. With thousands of hosts the whole mesh is too much for a page.
 func (p *Page) serveMesh(mux *http.ServeMux) {
 	m := p.monitor
-	mux.Handle("GET /api/state", &shared{monitor: m, make: func() any { return m.State() }})
-	mux.Handle("GET /api/racks", &shared{monitor: m, make: func() any { return m.Racks() }})
-	mux.HandleFunc("GET /api/mesh", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /api/state", p.forReaders(&shared{monitor: m, make: func() any { return m.State() }}))
+	mux.Handle("GET /api/racks", p.forReaders(&shared{monitor: m, make: func() any { return m.Racks() }}))
+	mux.HandleFunc("GET /api/mesh", p.reader(func(r *http.Request, _ visitor) (any, error) {
 		q := r.URL.Query()
-		sendJSON(w, r, m.Between(q.Get("from"), q.Get("to")))
-	})
-	mux.HandleFunc("GET /api/host", func(w http.ResponseWriter, r *http.Request) {
+		return m.Between(q.Get("from"), q.Get("to")), nil
+	}))
+	mux.HandleFunc("GET /api/host", p.reader(func(r *http.Request, _ visitor) (any, error) {
 		view := m.HostView(r.URL.Query().Get("name"))
 		if view == nil {
-			http.Error(w, "no agent of this name has joined", http.StatusNotFound)
-			return
+			return nil, fail(http.StatusNotFound, "no agent of this name has joined")
 		}
-		sendJSON(w, r, view)
-	})
+		return view, nil
+	}))
 }
 
 // document is JSON, as it is and compressed.
@@ -58,15 +57,6 @@ func (d *document) send(w http.ResponseWriter, r *http.Request) {
 		text = d.compressed
 	}
 	_, _ = w.Write(text) // whoever asked may be gone
-}
-
-func sendJSON(w http.ResponseWriter, r *http.Request, v any) {
-	d, err := newDocument(v)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	d.send(w, r)
 }
 
 // sharedFor is for how long a document is told again while there is no news.

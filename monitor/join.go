@@ -1,7 +1,8 @@
 package monitor
 
 import (
-	"crypto/ed25519"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -38,6 +39,18 @@ type credentials struct {
 func (c *credentials) join(r Role) string {
 	sum := sha256.Sum256(c.certificate.Certificate[0])
 	return strings.Join([]string{joinPrefix, string(r), base64.RawURLEncoding.EncodeToString(sum[:]), c.secrets[r]}, ".")
+}
+
+// roleOf is the role of who has a token, of some roles.
+func (c *credentials) roleOf(token string, some ...Role) (Role, bool) {
+	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	found, ok := Role(""), false
+	for _, r := range some { // all, in the same time
+		if wanted := sha256.Sum256([]byte(c.join(r))); subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 {
+			found, ok = r, true
+		}
+	}
+	return found, ok
 }
 
 // JoinFile is the name of the file with the token of a role in the directory of a monitor.
@@ -96,9 +109,10 @@ func secretIn(token []byte, r Role) (string, error) {
 // minSecret is the length of a secret that nobody guesses.
 const minSecret = 16
 
-// newCertificate makes a key and a certificate of its own for it. It has no end that matters: agents know it by its fingerprint.
+// newCertificate makes a key and a certificate of its own for it. It has no end that matters: agents know it by its fingerprint. The kind
+// of key is one that browsers know.
 func newCertificate(file string) ([]byte, error) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +121,7 @@ func newCertificate(file string) ([]byte, error) {
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().AddDate(100, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func slowIn(t *testing.T, dir string) *Monitor {
 func slow(t *testing.T) (*Monitor, *Page) {
 	t.Helper()
 	m := slowIn(t, t.TempDir())
-	p, err := m.ServePage("127.0.0.1:0")
+	p, err := m.ServePage(PageConfig{Listen: "127.0.0.1:0"})
 	must(t, err)
 	t.Cleanup(p.Close)
 	return m, p

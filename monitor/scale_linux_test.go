@@ -231,7 +231,7 @@ func TestScale(t *testing.T) {
 	m, err := Start(Config{Listen: "127.0.0.1:0", Dir: t.TempDir(), Window: s.Window, Log: testLog(t)})
 	must(t, err)
 	t.Cleanup(m.Close)
-	p, err := m.ServePage("127.0.0.1:0")
+	p, err := m.ServePage(PageConfig{Listen: "127.0.0.1:0"})
 	must(t, err)
 	t.Cleanup(p.Close)
 	// The dead host has joined before it died.

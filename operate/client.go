@@ -104,6 +104,20 @@ func (p *Program) Busiest(ctx context.Context, most int) (*Device, error) {
 	return d, err
 }
 
+// QueuePair is the state of one queue pair, and when that was so; nil if there is none of this number.
+func (p *Program) QueuePair(ctx context.Context, number uint32) (*QueuePairState, time.Time, error) {
+	d := new(Device)
+	if err := p.ask(ctx, &request{Do: askDevice, Selection: Selection{QueuePairs: []uint32{number}}}, d); err != nil {
+		return nil, time.Time{}, err
+	}
+	for i := range d.QueuePairs {
+		if q := &d.QueuePairs[i]; q.Number == number {
+			return q, d.At, nil
+		}
+	}
+	return nil, d.At, nil
+}
+
 // Traces are those that the program has kept of its messages.
 func (p *Program) Traces(ctx context.Context) (*Traces, error) {
 	t := new(Traces)

@@ -42,8 +42,8 @@ type QueuePairState struct {
 	Paths      []Path            `json:"paths,omitempty"`
 }
 
-// state describes the device and its queue pairs, or the busiest of them.
-func (s *Source) state(most int) *Device {
+// state describes the device and its queue pairs, or the busiest of them, or only some by number.
+func (s *Source) state(most int, only []uint32) *Device {
 	attr := s.Device.Query()
 	d := &Device{
 		Schema: schema, Program: s.identity, At: time.Now(), Addrs: attr.Addrs, PDs: attr.PDs, CQs: attr.CQs, SRQs: attr.SRQs,
@@ -59,6 +59,9 @@ func (s *Source) state(most int) *Device {
 		for name, n := range stats.Map() {
 			d.Sum[name] += n
 		}
+	}
+	if len(only) > 0 {
+		all = slices.DeleteFunc(all, func(q *verbs.QP) bool { return !slices.Contains(only, uint32(q.Number())) })
 	}
 	if most > 0 && len(all) > most {
 		slices.SortStableFunc(all, func(a, b *verbs.QP) int { return cmp.Compare(moved[b], moved[a]) })

@@ -182,7 +182,7 @@ func (o *Offering) do(q *request) (any, error) {
 	case askIdentity:
 		return &o.source.identity, nil
 	case askDevice:
-		return o.source.state(q.Most), nil
+		return o.source.state(q.Most, q.QueuePairs), nil
 	case askEvidence:
 		if q.For <= 0 || q.For > maxTook {
 			return nil, fmt.Errorf("samples of %v: want more than 0 and at most %v", q.For, maxTook)

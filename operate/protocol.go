@@ -56,7 +56,7 @@ type request struct {
 	Schema    int               `json:"schema"`
 	Do        string            `json:"do"`
 	For       time.Duration     `json:"for_ns,omitempty"` // evidence: how long
-	Selection                   // evidence
+	Selection                   // evidence; device: the queue pairs by number
 	Most      int               `json:"most,omitempty"`    // device: no more queue pairs than these, the busiest; 0: all
 	After     time.Time         `json:"after,omitzero"`    // traces: only slow events after this
 	Values    map[string]string `json:"values,omitempty"`  // set

@@ -84,7 +84,7 @@ func runMonitor(s *session) (err error) {
 		return err
 	}
 	defer w.monitor.Close()
-	if w.page, err = w.monitor.ServePage("127.0.0.1:0"); err != nil {
+	if w.page, err = w.monitor.ServePage(monitor.PageConfig{Listen: "127.0.0.1:0"}); err != nil {
 		return err
 	}
 	defer w.page.Close()

@@ -35,7 +35,7 @@ func runDemoMonitor(cmd *cobra.Command, duration time.Duration) (err error) {
 		return err
 	}
 	defer m.Close()
-	page, err := m.ServePage("127.0.0.1:0")
+	page, err := m.ServePage(monitor.PageConfig{Listen: "127.0.0.1:0"})
 	if err != nil {
 		return err
 	}

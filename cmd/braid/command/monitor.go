@@ -18,7 +18,7 @@ import (
 func newMonitor() *cobra.Command {
 	var (
 		cfg    monitor.Config
-		page   string
+		page   monitor.PageConfig
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -28,8 +28,14 @@ func newMonitor() *cobra.Command {
 of its rack, ten times a second, and hosts of all other racks, once a second, by source
 ports of which a part changes each hour), and says what is at fault: a host, the switch of
 a rack, a path, a host that is overloaded, or an agent that says nothing. It prints what
-happens, shows it on a page for a browser on this machine (--http; from another one through
-ssh -L), and keeps what agents report for --retention in --dir.
+happens, shows it on a page for a browser, and keeps what agents report for --retention in
+--dir.
+
+The page (--http) is for this machine and read-only, unless somebody logs in with the token
+of an operator; from another machine it is reached through ssh -L. At an address that is
+not a loopback one it is served over TLS, with the certificate of --http-cert or the
+monitor's own, and every reader needs the token of a reader or operator (by the form on the
+page, or as Authorization: Bearer TOKEN), or a client certificate of --http-client-ca.
 
 Agents join over TLS with the token that it prints. Tools of other machines ask it with
 another one, join-reader in --dir, or join-operator where they may change the parameters
@@ -40,6 +46,8 @@ It listens on loopback unless told otherwise.
 "ended", "worst", "paths"}}.`,
 		Example: `  braid monitor
   braid monitor --listen 0.0.0.0:7480 --dir /var/lib/braid
+  braid monitor --http 10.0.0.1:7481 --http-name monitor.example.org
+  braid monitor --http :443 --http-cert page.crt --http-key page.key --http-client-ca people.crt
   braid monitor --nats tls://nats1.example:4222,tls://nats2.example:4222 --nats-creds monitor.creds --nats-replicas 3
   braid ping --mesh --monitor 10.0.0.1:7480 --join-file join-reader`,
 		Args: arguments(cobra.NoArgs),
@@ -53,13 +61,17 @@ It listens on loopback unless told otherwise.
 			if cfg.Window < time.Second || cfg.Window > time.Hour || cfg.Retention < cfg.Window {
 				return usageError{fmt.Errorf("--window %v, --retention %v: want 1s to 1h, and no less than that", cfg.Window, cfg.Retention)}
 			}
-			return runMonitor(cmd, &cfg, page, asJSON)
+			return runMonitor(cmd, &cfg, &page, asJSON)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&cfg.Listen, "listen", "127.0.0.1:7480", "address for agents; port 0 takes a free one")
-	flags.StringVar(&page, "http", "127.0.0.1:7481", "loopback address of the page; empty: there is none")
+	flags.StringVar(&page.Listen, "http", "127.0.0.1:7481", "address of the page; not on loopback: over TLS, for those who log in; empty: there is none")
+	flags.StringVar(&page.Certificate, "http-cert", "", "file with the certificate of the page; default elsewhere than on loopback: the monitor's own")
+	flags.StringVar(&page.Key, "http-key", "", "file with its key")
+	flags.StringVar(&page.ClientCA, "http-client-ca", "", "file with authorities whose client certificates let people read the page")
+	flags.StringSliceVar(&page.Names, "http-name", nil, "names by which the page is reached, besides its address and those of --http-cert")
 	flags.StringVar(&cfg.Dir, "dir", stateDir("monitor"), "directory for its key, token and what agents report")
 	flags.DurationVar(&cfg.Window, "window", 30*time.Second, "how often agents report")
 	flags.DurationVar(&cfg.Retention, "retention", 7*24*time.Hour, "how long it is kept what they report")
@@ -85,7 +97,7 @@ func stateDir(name string) string {
 	return filepath.Join(home, ".local", "state", "braid", name)
 }
 
-func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON bool) error {
+func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page *monitor.PageConfig, asJSON bool) error {
 	events := make(chan monitor.Event, 1000)
 	cfg.OnEvent = func(e monitor.Event) {
 		select {
@@ -99,13 +111,16 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON boo
 	}
 	defer m.Close()
 	w := cmd.OutOrStdout()
-	if page != "" {
-		p, err := m.ServePage(page)
+	where := ""
+	if page.Listen != "" {
+		p, err := m.ServePage(*page)
 		if err != nil {
 			return err
 		}
 		defer p.Close()
-		page = p.URL()
+		if where = "page: " + p.URL(); p.Fingerprint() != "" {
+			where += "\nits certificate (SHA-256): " + p.Fingerprint()
+		}
 	}
 	if !asJSON {
 		if cfg.External.URL == "" {
@@ -115,8 +130,8 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page string, asJSON boo
 		} else {
 			fmt.Fprintf(w, "using NATS at %s\nagents join with: braid agent --nats %s --nats-creds FILE\n", m.Addr(), m.Addr())
 		}
-		if page != "" {
-			fmt.Fprintf(w, "page: %s\n", page)
+		if where != "" {
+			fmt.Fprintln(w, where)
 		}
 	}
 	for {
