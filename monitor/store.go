@@ -184,7 +184,7 @@ func (m *Monitor) reopenStore() error {
 	if err := os.Remove(filepath.Join(m.cfg.Dir, storeNote)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	m.wasSetAside(fmt.Sprintf("What agents had reported is damaged (%s). It is set aside in %s, and nothing of it deleted; an empty store is begun.", damaged.says, where), where)
+	m.wasSetAside(fmt.Sprintf("What agents had reported is damaged (%s). What is left of it is set aside in %s, and an empty store is begun.", damaged.says, where), where)
 	return m.openStore()
 }
 
