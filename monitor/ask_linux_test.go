@@ -17,12 +17,18 @@ import (
 // conversation is a program with two contexts that talk to each other until the test ends.
 func conversation(t *testing.T) {
 	t.Helper()
+	converse(t, braid.Config{Trace: braid.TraceReqRsp}, func(_ context.Context, m *braid.Msg) ([]byte, error) { return m.Bytes(), nil })
+}
+
+// converse is a conversation of contexts with a configuration, one of which has a handler.
+func converse(t *testing.T, cfg braid.Config, handler braid.Handler) {
+	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "braid-test-") // statistics and sockets are in memory
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	t.Setenv(statfile.DirVariable, dir)
 	open := func() *braid.Context {
-		c, err := braid.Open(braid.Config{Trace: braid.TraceReqRsp, SlowThreshold: time.Nanosecond})
+		c, err := braid.Open(cfg)
 		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		return c
@@ -39,7 +45,7 @@ func conversation(t *testing.T) {
 	})
 	go func() {
 		defer close(served)
-		_ = l.Serve(ctx, func(_ context.Context, m *braid.Msg) ([]byte, error) { return m.Bytes(), nil })
+		_ = l.Serve(ctx, handler)
 	}()
 	ch, err := client.Dial(ctx, l.Addr().String())
 	must(t, err)

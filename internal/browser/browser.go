@@ -72,34 +72,16 @@ func Look(ctx context.Context, dir string, page []byte, widths ...int) ([]View, 
 	return parse(dom)
 }
 
-// Visit loads a page by its address, which may load other things, and returns the document when it has a text in
-// it. What it loads must come to an end. Files of the browser go to dir, which the caller removes.
-func Visit(ctx context.Context, dir, address, text string) (string, error) {
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		return "", ErrMissing
-	}
-	var dom []byte
-	for range 3 {
-		// The page's clock, which stands still while something is loaded.
-		dom, err = run(ctx, program, filepath.Join(dir, "profile"), address, "--virtual-time-budget=5000")
-		if err != nil || bytes.Contains(dom, []byte(text)) {
-			return string(dom), err
-		}
-	}
-	return string(dom), fmt.Errorf("browser: the page never has %q: %.2000s", text, dom)
-}
-
 // run returns the document that the browser has made of what is at an address.
-func run(ctx context.Context, program, profile, address string, more ...string) ([]byte, error) {
+func run(ctx context.Context, program, profile, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(more,
+	cmd := exec.CommandContext(ctx, program,
 		"--headless", "--disable-gpu", "--disable-extensions", "--no-first-run", "--disable-background-networking",
 		"--disable-dev-shm-usage",        // which is small in containers
 		"--no-sandbox",                   // which root cannot have; the page is our own
 		"--allow-file-access-from-files", // to look into the frames
-		"--user-data-dir="+profile, "--dump-dom", address)...)
+		"--user-data-dir="+profile, "--dump-dom", address)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
