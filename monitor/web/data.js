@@ -26,7 +26,7 @@ export function useMonitor(wanted) {
       busy = true;
       while (again) {
         again = false;
-        try { setState(indexed(await ask("state"))); setLost(false); } catch { setLost(true); }
+        try { const state = await ask("state"); setState({ ...state, alarms: state.alarms || [], events: state.events || [] }); setLost(false); } catch { setLost(true); }
       }
       busy = false;
     };
@@ -56,13 +56,6 @@ export function useMonitor(wanted) {
     };
   }, [wanted]);
   return [state, lost];
-}
-
-// indexed adds to a state what views look up.
-function indexed(state) {
-  const group = (key) => state.mesh.reduce((m, c) => m.set(c[key], [...(m.get(c[key]) || []), c]), new Map());
-  const rackOf = new Map(state.hosts.map((h) => [h.name, h.rack || h.name]));
-  return { ...state, alarms: state.alarms || [], events: state.events || [], from: group("from"), to: group("to"), rackOf };
 }
 
 // usePoll asks again and again while its view is open and can be seen. It returns the reply, the one before, and what is wrong. Without a

@@ -3,7 +3,7 @@ import { html } from "./vendor/htm-preact.js";
 import { api, idOf, to, usePoll } from "./data.js";
 import { ago, bytes, count, duration, each, grown, none, qpName, rate, time } from "./format.js";
 import { Alarm, Crumbs, Finding, Labels, Number, Title, Trouble, Waiting, reasons } from "./parts.js";
-import { Probes } from "./mesh.js";
+import { Probed } from "./mesh.js";
 
 // programEvery is how often programs are looked at.
 const programEvery = 4000;
@@ -20,10 +20,7 @@ export function HostView({ state, name }) {
     ${state.alarms.filter((a) => a.of === name).map((a) => html`<${Alarm} alarm=${a} now=${state.at} />`)}
     <h3>Programs</h3><${Programs} host=${name} />
     <h3>Slow polls and phases</h3><${Slow} host=${name} />
-    <div class="columns">
-      <section><h3>What it sees</h3>${h.stale ? html`<p class="quiet">It does not report.</p>` : html`<${Probes} state=${state} name=${name} mine="from" theirs="to" />`}</section>
-      <section><h3>How others see it</h3><${Probes} state=${state} name=${name} mine="to" theirs="from" /></section>
-    </div>`;
+    <${Probed} state=${state} host=${h} />`;
 }
 
 // between are the rates of what two looks at a device have counted.

@@ -1,12 +1,10 @@
 // Overview, mesh and the list of hosts: what the monitor knows by itself.
 import { html, useState } from "./vendor/htm-preact.js";
-import { to } from "./data.js";
-import { ago, micros, none, percent } from "./format.js";
-import { Alarm, Crumbs, Events, Number, Title } from "./parts.js";
+import { api, to, usePoll } from "./data.js";
+import { ago, bytes, count, micros, none, percent, time } from "./format.js";
+import { Alarm, Crumbs, Events, Number, Title, Trouble, Waiting } from "./parts.js";
 
-// sum adds up cells of the mesh.
-const sum = (cells) => (cells || []).reduce((a, c) => ({ sent: a.sent + c.sent, lost: a.lost + c.lost, network_ns: Math.max(a.network_ns, c.network_ns) }), { sent: 0, lost: 0, network_ns: 0 });
-const lossOf = (s) => (s.sent ? percent(s.lost / s.sent) : none);
+const lossOf = (sent, lost) => (sent ? percent(lost / sent) : none);
 
 // looks is how a cell is shown: a class, a short text and one for those who do not see it.
 function looks(c) {
@@ -41,9 +39,9 @@ const Matrix = ({ rows, columns, cell, href }) => html`<div class="scroll"><tabl
 </table></div>`;
 
 export function Overview({ state }) {
-  const all = sum(state.mesh);
+  const all = state.total;
   const stale = state.hosts.filter((h) => h.stale).length;
-  const kind = state.alarms.length ? "bad" : all.sent === 0 ? "none" : stale || all.lost / all.sent > 0.02 ? "warn" : "good";
+  const kind = state.alarms.length ? "bad" : all.sent === 0 ? "none" : stale || !state.store.up || all.lost / all.sent > 0.02 ? "warn" : "good";
   const words = {
     bad: `${state.alarms.length} ${state.alarms.length === 1 ? "thing is" : "things are"} wrong`, warn: "There is no alarm yet, but not all is well", none: "Nothing is known yet", good: "All is well",
   }[kind];
@@ -52,39 +50,68 @@ export function Overview({ state }) {
     <ul class="numbers">
       <${Number} of="hosts">${state.hosts.length}<//>
       <${Number} of="do not report">${stale}<//>
-      <${Number} of="of ${all.sent} probes lost">${lossOf(all)}<//>
-      <${Number} of="slowest 99th percentile">${all.sent ? micros(all.network_ns) + " µs" : none}<//>
+      <${Number} of="of ${all.sent} probes lost">${lossOf(all.sent, all.lost)}<//>
+      <${Number} of="slowest 99th percentile">${all.sent > all.lost ? micros(all.network_ns) + " µs" : none}<//>
     </ul>
     <section class="alarms" aria-label="alarms" aria-live="polite">${state.alarms.length === 0 ? html`<p class="quiet">No alarm.</p>`
-      : state.alarms.map((a) => html`<${Alarm} alarm=${a} now=${state.at} />`)}</section>
+      : state.alarms.map((a) => html`<${Alarm} alarm=${a} now=${state.at} />`)}<${Store} store=${state.store} /></section>
     <h3>Racks</h3><${Racks} state=${state} />
+    <${Switches} ports=${state.switches} />
     <h3>What has happened</h3><${Events} events=${state.events.slice(-8).reverse()} />
     <p><a href=${to("events")}>All events</a></p>`;
 }
 
+// Store tells what is wrong with what the monitor keeps; nothing, if nothing is.
+const Store = ({ store }) => html`
+  ${store.up ? "" : html`<${Trouble} error=${`${store.says} (since ${time(store.since)})`} />`}
+  ${(store.set_aside || []).map((where) => html`<${Trouble} error=${`What was damaged is set aside in ${where}.`} />`)}`;
+
+// Switches are the ports that dropped packets, where agents can tell.
+function Switches({ ports }) {
+  const bad = (ports || []).filter((p) => p.dropped > 0).slice(0, 10);
+  if (!ports) return null;
+  return html`<h3>Switches</h3>${bad.length === 0 ? html`<p class="quiet">None of ${ports.length} ports dropped a packet in the last window.</p>` : html`<div class="scroll"><table class="list">
+    <thead><tr><th class="text">switch</th><th class="text">port</th><th>packets</th><th>dropped</th><th>marked</th><th>pauses</th><th>bytes</th></tr></thead>
+    <tbody>${bad.map((p) => html`<tr><td class="text">${p.switch}</td><td class="text">${p.port}</td><td>${count(p.packets)}</td><td>✕ ${lossOf(p.packets, p.dropped)}</td>
+      <td>${lossOf(p.packets, p.marked)}</td><td>${count(p.pauses)}</td><td>${bytes(p.bytes)}</td></tr>`)}</tbody></table></div>`}`;
+}
+
+// shownRacks is how many racks a matrix has: of more, those that lose most.
+const shownRacks = 64;
+
 // Racks is the mesh rack by rack.
 function Racks({ state }) {
-  const racks = [...new Set(state.rackOf.values())].sort();
-  const hosts = new Map();
-  for (const rack of state.rackOf.values()) hosts.set(rack, (hosts.get(rack) || 0) + 1);
-  const cells = new Map();
-  for (const c of state.mesh) {
-    const key = JSON.stringify([state.rackOf.get(c.from), state.rackOf.get(c.to)]);
-    cells.set(key, [...(cells.get(key) || []), c]);
-  }
-  if (racks.length === 0) return html`<p class="quiet">No agent has joined.</p>`;
-  const cell = (a, b) => { const some = cells.get(JSON.stringify([a, b])); return some ? sum(some) : a === b && hosts.get(a) < 2 ? undefined : null; };
-  return html`<${Legend} /><${Matrix} rows=${racks} columns=${racks} href=${(a, b) => to("mesh", a, b)} cell=${cell} />`;
+  const [text, setText] = useState("");
+  const { now, error } = usePoll("racks", 0, state.at);
+  if (!now) return error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" lines=${6} />`;
+  if (state.hosts.length === 0) return html`<p class="quiet">No agent has joined.</p>`;
+  if (now.racks.length === 0) return html`<p class="quiet">The first window has not ended yet.</p>`;
+  const cells = new Map(now.cells.map(([a, b, sent, lost, network_ns]) => [a + " " + b, { sent, lost, network_ns }]));
+  const losses = now.racks.map(() => 0);
+  for (const [a, b, , lost] of now.cells) { losses[a] += lost; losses[b] += lost; }
+  const found = now.racks.map((name, i) => [name, i]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase()));
+  const shown = found.sort((a, b) => losses[b[1]] - losses[a[1]]).slice(0, shownRacks).sort((a, b) => (a[0] < b[0] ? -1 : 1));
+  const index = new Map(shown);
+  const names = shown.map(([name]) => name);
+  const cell = (a, b) => cells.get(index.get(a) + " " + index.get(b)) || (a === b && now.hosts[index.get(a)] < 2 ? undefined : null);
+  return html`${now.racks.length > shownRacks ? html`<p><label>Search <input data-filter type="search" value=${text} onInput=${(e) => setText(e.target.value)} placeholder="rack" /></label>
+      <span class="quiet"> ${found.length} of ${now.racks.length} racks${found.length > shownRacks ? `, the ${shownRacks} that lose most are shown` : ""}</span></p>` : ""}
+    <${Legend} /><${Matrix} rows=${names} columns=${names} href=${(a, b) => to("mesh", a, b)} cell=${cell} />`;
 }
 
 // Mesh is all racks, or two of them host by host.
 export function Mesh({ state, from, into }) {
   if (!from) return html`<${Title}>Mesh<//><${Racks} state=${state} />`;
-  const inRack = (rack) => state.hosts.filter((h) => (h.rack || h.name) === rack).map((h) => h.name);
-  const stale = new Set(state.hosts.filter((h) => h.stale).map((h) => h.name));
-  const cell = (a, b) => (stale.has(a) ? (a === b ? undefined : null) : (state.from.get(a) || []).find((c) => c.to === b));
-  return html`<${Crumbs} steps=${[["Mesh", to("mesh")], [`${from} to ${into}`]]} /><${Title}>${from} to ${into}<//>
-    <${Legend} /><${Matrix} rows=${inRack(from)} columns=${inRack(into)} cell=${cell} href=${(a) => to("host", a)} />`;
+  return html`<${Crumbs} steps=${[["Mesh", to("mesh")], [`${from} to ${into}`]]} /><${Title}>${from} to ${into}<//><${TwoRacks} state=${state} from=${from} into=${into} />`;
+}
+
+function TwoRacks({ state, from, into }) {
+  const { now, error } = usePoll(`mesh?from=${api(from)}&to=${api(into)}`, 0, state.at);
+  if (!now) return error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" lines=${6} />`;
+  const stale = new Set(now.from.filter((h) => h.stale).map((h) => h.name));
+  const cells = new Map(now.cells.map((c) => [JSON.stringify([c.from, c.to]), c]));
+  const cell = (a, b) => (stale.has(a) ? (a === b ? undefined : null) : cells.get(JSON.stringify([a, b])));
+  return html`<${Legend} /><${Matrix} rows=${now.from.map((h) => h.name)} columns=${now.to.map((h) => h.name)} cell=${cell} href=${(a) => to("host", a)} />`;
 }
 
 // shownHosts is how many rows a list has before somebody searches.
@@ -101,16 +128,21 @@ export function Hosts({ state }) {
     <thead><tr><th class="text">host</th><th class="text">rack</th><th class="text">address</th><th>lost, from</th><th>lost, to</th><th>last report</th><th>clock</th></tr></thead>
     <tbody>${found.slice(0, shownHosts).map((h) => html`<tr class=${h.stale ? "gone" : ""}>
       <td class="text"><a href=${to("host", h.name)}>${h.name}</a></td><td class="text">${h.rack || none}</td><td class="text">${h.addr}</td>
-      <td>${h.stale ? none : lossOf(sum(state.from.get(h.name)))}</td><td>${lossOf(sum(state.to.get(h.name)))}</td>
+      <td>${h.stale ? none : lossOf(h.sent, h.lost || 0)}</td><td>${lossOf(h.probed, h.probed_lost || 0)}</td>
       <td>${h.stale ? html`<span class="mark warn" aria-hidden="true">!</span> ` : ""}${ago(h.last, state.at)} ago</td><td>${h.clock_ns ? Math.round(h.clock_ns / 1e9) + " s ahead" : "right"}</td></tr>`)}</tbody></table></div>`;
 }
 
-// Probes is what a host sees of others, or they of it.
-export function Probes({ state, name, mine, theirs }) {
-  const cells = state[mine].get(name) || [];
-  if (cells.length === 0) return html`<p class="quiet">No data.</p>`;
-  return html`<div class="scroll"><table class="list">
-    <thead><tr><th class="text">host</th><th>probes</th><th>lost</th><th>99th percentile, µs</th></tr></thead>
-    <tbody>${cells.map((c) => html`<tr><td class="text"><a href=${to("host", c[theirs])}>${c[theirs]}</a></td>
-      <td>${c.sent}</td><td>${c.lost ? "✕ " : ""}${percent(c.lost / c.sent)}</td><td>${c.lost < c.sent ? micros(c.network_ns) : none}</td></tr>`)}</tbody></table></div>`;
+// Probed is what a host sees of others, and how they see it.
+export function Probed({ state, host }) {
+  const { now, error } = usePoll("host?name=" + api(host.name), 0, state.at);
+  const view = (cells, theirs) => (!now ? (error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" />`) : html`<${Probes} cells=${cells(now)} theirs=${theirs} />`);
+  return html`<div class="columns">
+    <section><h3>What it sees</h3>${host.stale ? html`<p class="quiet">It does not report.</p>` : view((n) => n.from, "to")}</section>
+    <section><h3>How others see it</h3>${view((n) => n.to, "from")}</section>
+  </div>`;
 }
+
+const Probes = ({ cells, theirs }) => ((cells || []).length === 0 ? html`<p class="quiet">No data.</p>` : html`<div class="scroll"><table class="list">
+  <thead><tr><th class="text">host</th><th>probes</th><th>lost</th><th>99th percentile, µs</th></tr></thead>
+  <tbody>${cells.map((c) => html`<tr><td class="text"><a href=${to("host", c[theirs])}>${c[theirs]}</a></td>
+    <td>${c.sent}</td><td>${c.lost ? "✕ " : ""}${percent(c.lost / c.sent)}</td><td>${c.lost < c.sent ? micros(c.network_ns) : none}</td></tr>`)}</tbody></table></div>`);
