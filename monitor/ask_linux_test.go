@@ -55,7 +55,7 @@ func converse(t *testing.T, cfg braid.Config, handler braid.Handler) {
 			if m, err := ch.Call(ctx, make([]byte, 4096)); err == nil {
 				m.Release()
 			}
-			_ = sleep(ctx, time.Millisecond)
+			_ = sleep(ctx, 2*time.Millisecond)
 		}
 	}()
 }

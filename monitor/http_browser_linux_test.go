@@ -26,7 +26,7 @@ import (
 // browserTime is what the browser may take for one step on a busy machine.
 const browserTime = 2 * time.Minute
 
-// screenshots names a directory for pictures of each view; go test ./monitor -run PageInABrowser makes them.
+// screenshots names a directory for pictures of each view; docs/monitor.md says how those of the docs are made.
 const screenshots = "BRAID_SCREENSHOTS"
 
 // tab is a page in a browser.
@@ -166,6 +166,12 @@ func (x *tab) goes(place string) {
 	x.do("open "+place, chromedp.Navigate("about:blank"), chromedp.Navigate(x.page.URL()+place))
 }
 
+// follows goes to a view as a link on the page does.
+func (x *tab) follows(place string) {
+	x.t.Helper()
+	x.script(fmt.Sprintf("window.shifted = 0; location.hash = %q", strings.TrimPrefix(place, "#")))
+}
+
 // press presses keys.
 func (x *tab) press(keys string) {
 	x.t.Helper()
@@ -184,7 +190,7 @@ func (x *tab) click(text string) {
 const wide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("main *")].filter((e) =>
 	e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className).slice(0, 5).join(" ") || "?"`
 
-// fits checks that nothing sticks out, and that little has moved since it was opened; and takes a picture if wanted.
+// fits checks that nothing sticks out, and that little has moved since it was opened.
 func (x *tab) fits(name string, l looks) {
 	x.t.Helper()
 	if sticks := run(x, "measure", chromedp.Evaluate[string](wide)); sticks != "" {
@@ -193,6 +199,12 @@ func (x *tab) fits(name string, l looks) {
 	if shifted := run(x, "measure", chromedp.Evaluate[float64]("window.shifted")); shifted > 0.1 { // less is good, says web.dev/cls
 		x.t.Errorf("%s at %d: things have moved by %.3f", name, l.width, shifted)
 	}
+	x.picture(name, l)
+}
+
+// picture takes a picture if wanted.
+func (x *tab) picture(name string, l looks) {
+	x.t.Helper()
 	if dir := os.Getenv(screenshots); dir != "" {
 		png := run(x, "picture", chromedp.CaptureScreenshot())
 		must(x.t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("monitor-%s-%d-%s.png", name, l.width, l.scheme)), png, 0o644))
@@ -202,30 +214,29 @@ func (x *tab) fits(name string, l looks) {
 // evil is a name that a careless page would run.
 const evil = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`
 
-// site is a monitor with two hosts that have a program, and one that never reports.
-func site(t *testing.T) (m *Monitor, p *Page, b *machine) {
+// site is a monitor with its page, and a program with labels, some polls of which are slow.
+func site(t *testing.T, labels string) (m *Monitor, p *Page) {
 	t.Helper()
 	var calls atomic.Int32
-	converse(t, braid.Config{Trace: braid.TraceReqRsp, PollingWarn: 2 * time.Millisecond, Labels: "role=db,note=<b>bold</b>"},
-		func(_ context.Context, m *braid.Msg) ([]byte, error) {
-			if calls.Add(1)%500 == 0 {
-				time.Sleep(5 * time.Millisecond) // a slow poll
-			}
-			return m.Bytes(), nil
-		})
+	converse(t, braid.Config{Trace: braid.TraceReqRsp, PollingWarn: 2 * time.Millisecond, Labels: labels}, func(_ context.Context, m *braid.Msg) ([]byte, error) {
+		if calls.Add(1)%200 == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		return m.Bytes(), nil
+	})
 	m = quick(t, t.TempDir())
-	newMachine(t, m, "a", "r1")
-	b = newMachine(t, m, "b", "r2")
 	p, err := m.ServePage(PageConfig{Listen: "127.0.0.1:0"})
 	must(t, err)
 	t.Cleanup(p.Close)
-	return m, p, b
+	return m, p
 }
 
 // TestPageInABrowser looks at every view as its readers do, wide and narrow, light and dark, with what real agents and programs tell; and has
 // things happen meanwhile.
 func TestPageInABrowser(t *testing.T) {
-	m, p, b := site(t)
+	m, p := site(t, "role=db,note=<b>bold</b>")
+	newMachine(t, m, "a", "r1")
+	b := newMachine(t, m, "b", "r2")
 	must(t, m.introduced(&hello{Version: version, Host: Host{Name: evil, Addr: "127.0.0.1", Rack: evil}, Now: time.Now()}))
 	programs := programsOf(newPerson(t, p), "a")
 	eventually(t, "hosts see each other", func() bool { return sees(m, "a", "b") })
@@ -243,7 +254,7 @@ func TestPageInABrowser(t *testing.T) {
 			{"mesh", "#/mesh/r1/r2", []string{"r1 to r2", "no data"}},
 			{"hosts", "#/hosts", []string{"last report", "127.0.0.", "<script>"}},
 			{"host", "#/host/a", []string{"role=db", "<b>bold</b>", "RTS", "bit/s", "handler", "How others see it"}},
-			{"evil", "#/host/" + url.PathEscape(evil), []string{"<img src=x", "does not report"}},
+			{"unknown", "#/host/" + url.PathEscape(evil), []string{"<img src=x", "does not report"}},
 			{"program", place, []string{"Mbit/s", "What limits it", "samples in"}},
 			{"connection", fmt.Sprintf("%s/qp/%d", place, qp), []string{"no-work", "samples in", "Goodput by path", "all others", "in use", "Mbit/s"}},
 			{"traces", place + "/traces", []string{"Slowest", "Look again"}},
@@ -251,8 +262,15 @@ func TestPageInABrowser(t *testing.T) {
 			{"events", "#/events/all/joined", []string{"3 of", "has joined"}},
 			{"login", "#/login", []string{"Token", "Your name"}},
 		} {
-			x.goes(view.place)
+			if l.scheme == "light" {
+				x.goes(view.place)
+			} else {
+				x.follows(view.place)
+			}
 			x.sees(view.texts...)
+			if view.name == "connection" {
+				x.until(pointsShown)
+			}
 			x.fits(view.name, l)
 			if x.is("document.title === 'taken'") || !x.is("document.title.includes('braid monitor')") {
 				t.Errorf("%s: a name was run", view.name)
@@ -266,6 +284,9 @@ func TestPageInABrowser(t *testing.T) {
 	x.alarm(b)
 }
 
+// pointsShown says whether charts have something to show.
+const pointsShown = `document.querySelectorAll(".chart").length === 4 && [...document.querySelectorAll(".chart")].every((e) => e.dataset.points >= 3)`
+
 // waterfall opens a trace from the list.
 func (x *tab) waterfall(place string, l looks) {
 	x.t.Helper()
@@ -275,7 +296,7 @@ func (x *tab) waterfall(place string, l looks) {
 	x.sees("handler", "All traces")
 	x.until(`document.querySelectorAll(".waterfall .track > span").length >= 4`)
 	x.fits("trace", l)
-	if !x.is(`[...document.querySelectorAll(".waterfall .track > span")].every((e) => e.getBoundingClientRect().width >= 2)`) {
+	if !x.is(`[...document.querySelectorAll(".waterfall .track > span")].every((e) => e.getBoundingClientRect().width >= 2 && e.getBoundingClientRect().right <= e.parentElement.getBoundingClientRect().right + 1)`) {
 		x.t.Error("a phase cannot be seen")
 	}
 }
@@ -369,4 +390,39 @@ func (x *tab) alarm(b *machine) {
 	x.goes("#/mesh/r2/r1")
 	x.until(`document.querySelectorAll(".mesh .cell-none").length > 0`)
 	b.start(x.t)
+}
+
+// TestPageScreenshots makes the pictures of the docs.
+func TestPageScreenshots(t *testing.T) {
+	if os.Getenv(screenshots) == "" {
+		t.Skipf("SKIPPED: %s: %s is not set to a directory for the pictures", t.Name(), screenshots)
+	}
+	m, p := site(t, "role=storage,tier=1")
+	names := []string{"stor1", "stor2", "gpu1", "gpu2"}
+	machines := map[string]*machine{}
+	for i, name := range names {
+		machines[name] = newMachine(t, m, name, []string{"rack-a", "rack-b"}[i/2])
+	}
+	programs := programsOf(newPerson(t, p), "stor1")
+	eventually(t, "hosts see each other", func() bool { return sees(m, names...) })
+	x := newTab(t, p)
+	l := looks{1280, 800, "light"}
+	x.becomes(l)
+	place := fmt.Sprintf("#/host/stor1/program/%d.%d", programs[1].PID, programs[1].Number)
+	x.goes(fmt.Sprintf("%s/qp/%d", place, busiest(programs[1].Device).Number))
+	x.sees("samples in")
+	x.until(`[...document.querySelectorAll(".chart")].every((e) => e.dataset.points >= 40)`)
+	x.script(`document.querySelector(".with-choice").scrollIntoView()`)
+	x.picture("docs-connection", l)
+	x.waterfall(place, l)
+	x.becomes(looks{1280, 800, "dark"})
+	x.goes("#/host/stor1")
+	x.sees("bit/s", "poll")
+	x.picture("docs-host", looks{1280, 800, "dark"})
+	x.becomes(l)
+	x.goes("")
+	x.sees("Racks")
+	machines["gpu2"].stop()
+	x.sees("responds to nobody")
+	x.picture("docs-overview", l)
 }

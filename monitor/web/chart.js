@@ -21,14 +21,14 @@ function options(place, spec, width, hover) {
     width, height: spec.height, padding: [8, 8, 0, 0], legend: { show: false },
     cursor: { sync: { key: "time" }, drag: { x: false, y: false }, points: { size: 5 } },
     hooks: { setCursor: [(u) => hover(u.cursor.idx)] },
-    scales: { x: { time: true }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    scales: { x: { time: true, range: (_, low, high) => (low === null ? [Date.now() / 1000 - 60, Date.now() / 1000] : [Math.min(low, high - 60), high]) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
       { ...axis, size: 30, space: 80, values: (_, all) => all.map((t) => clock(t * 1000)) },
       { ...axis, size: 82, space: 28, values: (_, all) => all.map((v) => spec.format(v).replace(/\.0+(?= |$)/, "")) },
     ],
     series: [{}, ...spec.series.map((s) => {
       const colour = resolve(place, `--series-${s.style}`);
-      return { label: s.label, stroke: colour, width: 1.5, dash: spec.stacked ? [] : dashes[s.style], fill: spec.stacked ? colour : undefined, points: { show: false }, spanGaps: false };
+      return { label: s.label, stroke: colour, width: 1.5, dash: spec.stacked ? [] : dashes[s.style], fill: spec.stacked ? colour : undefined, points: { size: 4 }, spanGaps: false };
     })],
   };
 }
@@ -51,7 +51,7 @@ export function Chart({ spec, times, theme }) {
   }, [shape]);
   useEffect(() => { plot.current?.setData(data); }, [times, shape]);
   const last = times.length - 1, index = at === null || at === undefined || at > last ? last : at;
-  return html`<figure class="chart"><figcaption><b>${spec.title}</b> <span class="quiet">${last < 0 ? "no data yet" : clock(times[index] * 1000)}</span></figcaption>
+  return html`<figure class="chart" data-points=${times.length}><figcaption><b>${spec.title}</b> <span class="quiet">${last < 0 ? "no data yet" : clock(times[index] * 1000)}</span></figcaption>
     <div ref=${place} class="plot" role="img" aria-label="${spec.title} over time"></div>
     <ul class="keys">${spec.series.map((s) => html`<li><${Sample} style=${s.style} solid=${spec.stacked} />${s.label} <b>${last < 0 ? spec.format(undefined) : spec.format(s.values[index] ?? undefined)}</b></li>`)}</ul></figure>`;
 }

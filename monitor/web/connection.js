@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
 import { api, to, usePoll } from "./data.js";
 import { Chart, seriesCount } from "./chart.js";
 import { bytes, count, duration, each, none, percent, qpName, rate } from "./format.js";
-import { Crumbs, Finding, Number, Shares, Title, Trouble, Waiting, reasons } from "./parts.js";
+import { Crumbs, Finding, Number, Shares, Steady, Title, Trouble, Waiting, reasons } from "./parts.js";
 
 const liveEvery = 2000;   // how often it is looked at
 const whyEvery = 6000;    // how often it is asked what it waits for
@@ -105,11 +105,11 @@ export function Connection({ host, id, qpn, theme }) {
       <${Number} of="lost">${each(last && last.lost / seconds)}<//><${Number} of="paths in use">${q?.paths ? `${q.paths.filter((p) => !p.retired).length}/${q.paths.length}` : none}<//></ul>
     ${live.failed ? html`<${Trouble} error=${live.error} />` : ""}
     <h3>What it waits for</h3>
-    <div class="reserve-waits"><${Waits} why=${why} qpn=${+qpn} /></div>
+    <${Steady} name="reserve-waits"><${Waits} why=${why} qpn=${+qpn} /><//>
     <h3 class="with-choice">Over time <span class="choice" role="group" aria-label="time shown">${ranges.map(([text, s]) =>
       html`<button aria-pressed=${range === s ? "true" : "false"} onClick=${() => setRange(s)}>${text}</button>`)}</span></h3>
     <div class="charts">${specs.map((spec) => html`<${Chart} key=${spec.title} spec=${spec} times=${times} theme=${theme} />`)}</div>
-    ${history.failed ? html`<p class="quiet">Its agent has no history of it: ${history.error}</p>` : history.now && history.now.points === null ? html`<p class="quiet">It is not among the busiest queue pairs, of which the agent keeps a history: what you see began when you opened this.</p>` : ""}
+    ${history.failed ? html`<p class="quiet">Its agent has no history of it: ${history.error}</p>` : history.now && history.now.points === null ? html`<p class="quiet">Its agent has no history of it: it is new, or not among the busiest. What you see began when you opened this.</p>` : ""}
     <h3>Paths</h3><${Paths} q=${q} last=${last} />`;
 }
 

@@ -2,7 +2,7 @@
 import { html } from "./vendor/htm-preact.js";
 import { api, idOf, to, usePoll } from "./data.js";
 import { ago, bytes, count, duration, each, grown, none, qpName, rate, time } from "./format.js";
-import { Alarm, Crumbs, Finding, Labels, Number, Title, Trouble, Waiting, reasons } from "./parts.js";
+import { Alarm, Crumbs, Finding, Labels, Number, Steady, Title, Trouble, Waiting, reasons } from "./parts.js";
 import { Probed } from "./mesh.js";
 
 // programEvery is how often programs are looked at.
@@ -18,9 +18,9 @@ export function HostView({ state, name }) {
       <${Number} of="reports, last ${ago(h.last, state.at)} ago">${h.stale ? "no" : "yes"}<//>
       <${Number} of="clock">${h.clock_ns ? Math.round(h.clock_ns / 1e9) + " s ahead" : "right"}<//></ul>
     ${state.alarms.filter((a) => a.of === name).map((a) => html`<${Alarm} alarm=${a} now=${state.at} />`)}
-    <h3>Programs</h3><${Programs} host=${name} />
-    <h3>Slow polls and phases</h3><${Slow} host=${name} />
-    <${Probed} state=${state} host=${h} />`;
+    <h3>Programs</h3><${Steady}><${Programs} host=${name} /><//>
+    <${Probed} state=${state} host=${h} />
+    <h3>Slow polls and phases</h3><${Slow} host=${name} />`;
 }
 
 // between are the rates of what two looks at a device have counted.
@@ -71,7 +71,7 @@ function Slow({ host }) {
 // SlowList lists slow events, of several programs or of one.
 export function SlowList({ events }) {
   if (events.length === 0) return html`<p class="quiet lines-2">None is kept. Programs keep them if <code>polling_warn</code> is set, or messages are traced.</p>`;
-  return html`<div class="scroll some reserve-small"><table class="list">
+  return html`<div class="scroll most reserve-small"><table class="list">
     <thead><tr><th class="text">time</th><th class="text">phase</th><th>took</th><th>more than</th><th class="text">where</th>${events[0].program ? html`<th class="text">program</th>` : ""}</tr></thead>
     <tbody>${events.map(({ slow, program }) => html`<tr><td class="text">${time(slow.at)}</td><td class="text">${slow.phase}</td><td>${duration(slow.ns)}</td><td>${duration(slow.threshold_ns)}</td>
       <td class="wrap">${slow.place}${slow.stack ? html`<details><summary>stack</summary><pre>${slow.stack}</pre></details>` : ""}</td>

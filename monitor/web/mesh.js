@@ -142,7 +142,7 @@ export function Probed({ state, host }) {
   </div>`;
 }
 
-const Probes = ({ cells, theirs }) => ((cells || []).length === 0 ? html`<p class="quiet">No data.</p>` : html`<div class="scroll"><table class="list">
+const Probes = ({ cells, theirs }) => ((cells || []).length === 0 ? html`<p class="quiet">No data.</p>` : html`<div class="scroll some"><table class="list">
   <thead><tr><th class="text">host</th><th>probes</th><th>lost</th><th>99th percentile, µs</th></tr></thead>
   <tbody>${cells.map((c) => html`<tr><td class="text"><a href=${to("host", c[theirs])}>${c[theirs]}</a></td>
     <td>${c.sent}</td><td>${c.lost ? "✕ " : ""}${percent(c.lost / c.sent)}</td><td>${c.lost < c.sent ? micros(c.network_ns) : none}</td></tr>`)}</tbody></table></div>`);

@@ -1,5 +1,5 @@
 // Parts that several views have.
-import { html } from "./vendor/htm-preact.js";
+import { html, useEffect, useLayoutEffect, useRef } from "./vendor/htm-preact.js";
 import { ago, none, percent, time } from "./format.js";
 
 export const Alarm = ({ alarm, now }) => html`<article class="alarm">
@@ -12,6 +12,18 @@ export const Trouble = ({ error }) => (error ? html`<p class="trouble" role="ale
 
 // Waiting has the place of what will come.
 export const Waiting = ({ what, lines = 3 }) => html`<p class="waiting lines-${lines}">${what || "Asking the agent…"}</p>`;
+
+// Steady keeps the room that its content once had, so that what is below does not move each time something is looked at anew.
+export function Steady({ name, children }) {
+  const place = useRef(null);
+  useLayoutEffect(() => { place.current.style.minHeight = place.current.offsetHeight + "px"; });
+  useEffect(() => {
+    const resized = () => { place.current.style.minHeight = ""; };
+    addEventListener("resize", resized);
+    return () => removeEventListener("resize", resized);
+  }, []);
+  return html`<div class=${name} ref=${place}>${children}</div>`;
+}
 
 // Crumbs say where the view is.
 export const Crumbs = ({ steps }) => html`<nav class="crumbs" aria-label="place">${steps.map(([text, href], i) =>

@@ -60,7 +60,7 @@ function One({ traces, wanted, place }) {
     ${t.error ? html`<${Trouble} error=${"It failed: " + t.error} />` : ""}<${Sides} />
     <div class="waterfall" role="table" aria-label="phases">${rows.map((r) => html`<div class="phase" role="row">
       <span role="cell">${r.phase}</span>
-      <span class="track" role="cell" aria-label=${sideWords[r.side]}><span class="side-${r.side}" style=${{ left: (100 * r.from) / (t.total_ns || 1) + "%", width: (100 * r.ns) / (t.total_ns || 1) + "%" }}></span></span>
+      <span class="track" role="cell" aria-label=${sideWords[r.side]}><span class="side-${r.side}" style=${{ left: `min(${(100 * r.from) / (t.total_ns || 1)}%, 100% - 3px)`, width: (100 * r.ns) / (t.total_ns || 1) + "%" }}></span></span>
       <span class="figure" role="cell">${duration(r.ns)}</span><span class="figure quiet" role="cell">${percent(r.ns / (t.total_ns || 1))}</span></div>`)}
       <div class="phase axis" aria-hidden="true"><span></span><span class="track">${[0, 0.25, 0.5, 0.75, 1].map((x) => html`<i style=${{ left: 100 * x + "%" }}>${x === 0 ? "0" : duration(x * t.total_ns)}</i>`)}</span><span></span><span></span></div></div>
     ${t.clock?.bound_ns ? html`<p class="quiet">The peer's clock is ahead by ${duration(t.clock.offset_ns)}, give or take ${duration(t.clock.bound_ns)}: the two ways of the wire are known as well as that.</p>` : ""}
