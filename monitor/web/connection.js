@@ -20,7 +20,7 @@ function pointBetween(now, before) {
   });
   return {
     at: now.at, took_ns: 1e6 * (new Date(now.at) - new Date(before.at)), tx_bytes: since(q.counters.tx_bytes, b.counters.tx_bytes), rx_bytes: since(q.counters.rx_bytes, b.counters.rx_bytes),
-    retransmits: since(q.counters.retransmits, b.counters.retransmits), lost: since(q.counters.mp_lost, b.counters.mp_lost), marked: paths.reduce((a, p) => a + p.marked, 0),
+    retransmits: since(q.counters.retransmits, b.counters.retransmits), lost: Math.max(0, since(q.counters.mp_lost, b.counters.mp_lost) - since(q.counters.mp_spurious_retransmits, b.counters.mp_spurious_retransmits)), marked: paths.reduce((a, p) => a + p.marked, 0),
     rtt_ns: q.rtt_ns, window: q.window, in_flight: q.in_flight, paths: paths.filter((p) => p.bytes || p.lost),
   };
 }

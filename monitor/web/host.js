@@ -27,10 +27,13 @@ export function HostView({ state, name }) {
 function between(now, before) {
   const seconds = before ? (new Date(now.at) - new Date(before.at)) / 1000 : 0;
   const pairs = new Map((before?.queue_pairs || []).map((q) => [q.number, q]));
-  return {
-    sum: (counter) => grown(now.sum?.[counter], before?.sum?.[counter], seconds),
-    pair: (q, counter) => grown(q.counters[counter], pairs.get(q.number)?.counters[counter], seconds),
+  const sum = (counter) => grown(now.sum?.[counter], before?.sum?.[counter], seconds);
+  const pair = (q, counter) => grown(q.counters[counter], pairs.get(q.number)?.counters[counter], seconds);
+  const lost = (of) => { // without what was taken for lost and only came late
+    const all = of("mp_lost");
+    return all === undefined ? undefined : Math.max(0, all - (of("mp_spurious_retransmits") || 0));
   };
+  return { sum, pair, lost: (q) => lost(q ? (counter) => pair(q, counter) : sum) };
 }
 
 const moved = (q) => q.counters.tx_bytes + q.counters.rx_bytes;
@@ -54,10 +57,10 @@ function ProgramRows({ host, program, before }) {
   if (!d) return html`<tr>${name}<td class="wrap" colspan="6">${program.error}</td></tr>`;
   const r = between(d, before);
   const pairs = d.queue_pairs.filter((q) => q.type !== "UD" && q.type !== "GSI").sort((a, b) => moved(b) - moved(a)).slice(0, 4);
-  return html`<tr>${name}<td class="text">${states(d.pairs)}</td><td>${rate(r.sum("tx_bytes"))}</td><td>${rate(r.sum("rx_bytes"))}</td><td>${each(r.sum("mp_lost"))}</td>
+  return html`<tr>${name}<td class="text">${states(d.pairs)}</td><td>${rate(r.sum("tx_bytes"))}</td><td>${rate(r.sum("rx_bytes"))}</td><td>${each(r.lost())}</td>
       <td>${bytes(d.registered_bytes)}</td><td></td></tr>
     ${pairs.map((q) => html`<tr class="below"><td class="text">↳ <a href=${to(...place, "qp", q.number)}>${qpName(q.number)}</a> <span class="quiet">${q.type}</span></td><td class="text">${q.peer || none}</td>
-      <td class="text">${q.state}${q.paths ? `, ${q.paths.length} paths` : ""}</td><td>${rate(r.pair(q, "tx_bytes"))}</td><td>${rate(r.pair(q, "rx_bytes"))}</td><td>${each(r.pair(q, "mp_lost"))}</td>
+      <td class="text">${q.state}${q.paths ? `, ${q.paths.length} paths` : ""}</td><td>${rate(r.pair(q, "tx_bytes"))}</td><td>${rate(r.pair(q, "rx_bytes"))}</td><td>${each(r.lost(q))}</td>
       <td></td><td class="text" title=${reasons[q.blocked]}>${q.blocked}</td></tr>`)}`;
 }
 
@@ -104,14 +107,14 @@ function Device({ host, id, device, before }) {
   const total = Object.values(device.pairs || {}).reduce((a, b) => a + b, 0);
   return html`<ul class="numbers">
       <${Number} of="sent">${rate(r.sum("tx_bytes"))}<//><${Number} of="received">${rate(r.sum("rx_bytes"))}<//>
-      <${Number} of="packets lost">${each(r.sum("mp_lost"))}<//><${Number} of="retransmissions">${each(r.sum("retransmits"))}<//>
+      <${Number} of="packets lost">${each(r.lost())}<//><${Number} of="retransmissions">${each(r.sum("retransmits"))}<//>
       <${Number} of="in ${device.mrs} memory regions">${bytes(device.registered_bytes)}<//><${Number} of="queue pairs">${states(device.pairs)}<//></ul>
     <div class="scroll reserve"><table class="list">
       <thead><tr><th class="text">queue pair</th><th class="text">type</th><th class="text">state</th><th class="text">peer</th><th>sent</th><th>received</th><th>RTT</th><th>window</th><th>in flight</th><th>paths</th><th>lost</th><th class="text">waits for</th></tr></thead>
       <tbody>${pairs.map((q) => html`<tr><td class="text"><a href=${to("host", host, "program", id, "qp", q.number)}>${qpName(q.number)}</a></td><td class="text">${q.type}</td><td class="text">${q.state}</td>
         <td class="text">${q.peer || none}</td><td>${rate(r.pair(q, "tx_bytes"))}</td><td>${rate(r.pair(q, "rx_bytes"))}</td><td>${q.rtt_ns ? duration(q.rtt_ns) : none}</td>
         <td>${q.window ? count(q.window) : none}</td><td>${q.window ? count(q.in_flight || 0) : none}</td><td>${q.paths ? q.paths.filter((p) => !p.retired).length + "/" + q.paths.length : none}</td>
-        <td>${each(r.pair(q, "mp_lost"))}</td><td class="text" title=${reasons[q.blocked]}>${q.blocked}</td></tr>`)}</tbody></table></div>
+        <td>${each(r.lost(q))}</td><td class="text" title=${reasons[q.blocked]}>${q.blocked}</td></tr>`)}</tbody></table></div>
     ${total > pairs.length ? html`<p class="quiet">The busiest ${pairs.length} of ${total}.</p>` : ""}`;
 }
 
