@@ -26,7 +26,7 @@ export function useMonitor(wanted) {
       busy = true;
       while (again) {
         again = false;
-        try { const state = await ask("state"); setState({ ...state, alarms: state.alarms || [], events: state.events || [] }); setLost(false); } catch { setLost(true); }
+        try { const [state, racks] = await Promise.all([ask("state"), ask("racks")]); setState({ ...state, racks, alarms: state.alarms || [], events: state.events || [] }); setLost(false); } catch { setLost(true); }
       }
       busy = false;
     };

@@ -82,8 +82,7 @@ const shownRacks = 64;
 // Racks is the mesh rack by rack.
 function Racks({ state }) {
   const [text, setText] = useState("");
-  const { now, error } = usePoll("racks", 0, state.at);
-  if (!now) return error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" lines=${6} />`;
+  const now = state.racks;
   if (state.hosts.length === 0) return html`<p class="quiet">No agent has joined.</p>`;
   if (now.racks.length === 0) return html`<p class="quiet">The first window has not ended yet.</p>`;
   const cells = new Map(now.cells.map(([a, b, sent, lost, network_ns]) => [a + " " + b, { sent, lost, network_ns }]));
@@ -105,9 +104,18 @@ export function Mesh({ state, from, into }) {
   return html`<${Crumbs} steps=${[["Mesh", to("mesh")], [`${from} to ${into}`]]} /><${Title}>${from} to ${into}<//><${TwoRacks} state=${state} from=${from} into=${into} />`;
 }
 
+// useCells is what some cells of the mesh are: of the state, or asked for where there are too many for that.
+function useCells(state, path, mine) {
+  const { now, error } = usePoll(state.split ? path : null, 0, state.at);
+  return state.split ? [now, error] : [mine()];
+}
+
+const Missing = ({ error }) => (error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" lines=${6} />`);
+
 function TwoRacks({ state, from, into }) {
-  const { now, error } = usePoll(`mesh?from=${api(from)}&to=${api(into)}`, 0, state.at);
-  if (!now) return error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" lines=${6} />`;
+  const inRack = (rack) => state.hosts.filter((h) => (h.rack || h.name) === rack);
+  const [now, error] = useCells(state, `mesh?from=${api(from)}&to=${api(into)}`, () => ({ from: inRack(from), to: inRack(into), cells: state.mesh }));
+  if (!now) return html`<${Missing} error=${error} />`;
   const stale = new Set(now.from.filter((h) => h.stale).map((h) => h.name));
   const cells = new Map(now.cells.map((c) => [JSON.stringify([c.from, c.to]), c]));
   const cell = (a, b) => (stale.has(a) ? (a === b ? undefined : null) : cells.get(JSON.stringify([a, b])));
@@ -134,11 +142,13 @@ export function Hosts({ state }) {
 
 // Probed is what a host sees of others, and how they see it.
 export function Probed({ state, host }) {
-  const { now, error } = usePoll("host?name=" + api(host.name), 0, state.at);
-  const view = (cells, theirs) => (!now ? (error ? html`<${Trouble} error=${error} />` : html`<${Waiting} what="Loading…" />`) : html`<${Probes} cells=${cells(now)} theirs=${theirs} />`);
+  const [now, error] = useCells(state, "host?name=" + api(host.name), () => ({
+    from: state.mesh.filter((c) => c.from === host.name), to: state.mesh.filter((c) => c.to === host.name),
+  }));
+  const view = (of, theirs) => (now ? html`<${Probes} cells=${now[of]} theirs=${theirs} />` : html`<${Missing} error=${error} />`);
   return html`<div class="columns">
-    <section><h3>What it sees</h3>${host.stale ? html`<p class="quiet">It does not report.</p>` : view((n) => n.from, "to")}</section>
-    <section><h3>How others see it</h3>${view((n) => n.to, "from")}</section>
+    <section><h3>What it sees</h3>${host.stale ? html`<p class="quiet">It does not report.</p>` : view("from", "to")}</section>
+    <section><h3>How others see it</h3>${view("to", "from")}</section>
   </div>`;
 }
 
