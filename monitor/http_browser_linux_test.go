@@ -1,3 +1,7 @@
+//go:build !race
+
+// With the race detector chromedp would be compiled a second time.
+
 package monitor
 
 import (
