@@ -51,8 +51,8 @@ type tab struct {
 const watchScript = `window.shifted = 0; window.loads = (window.loads || 0) + 1;
 new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifted += e.value; }).observe({ type: "layout-shift", buffered: true });`
 
-// newTab starts a browser with an empty tab.
-func newTab(t *testing.T, p *Page) *tab {
+// newTab starts a browser with an empty tab, for a page and perhaps others.
+func newTab(t *testing.T, p *Page, others ...*Page) *tab {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
@@ -60,7 +60,7 @@ func newTab(t *testing.T, p *Page) *tab {
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, // which root cannot have; the page is our own
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(browserTime))...)
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("ignore-certificate-errors", true), chromedp.WSURLReadTimeout(browserTime))...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -72,12 +72,12 @@ func newTab(t *testing.T, p *Page) *tab {
 		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watchScript})
 		return err
 	})))
-	x.watch()
+	x.watch(append(others, p))
 	return x
 }
 
 // watch notes what goes wrong, until the test ends: errors, and requests to elsewhere.
-func (x *tab) watch() {
+func (x *tab) watch(pages []*Page) {
 	messages, requests := chromedp.Console(x.ctx), chromedp.Events(x.ctx, network.RequestWillBeSent)
 	var watching sync.WaitGroup
 	var mu sync.Mutex
@@ -91,7 +91,8 @@ func (x *tab) watch() {
 			if err != nil {
 				return // the end
 			}
-			if !strings.Contains(m.Text, "status of 503") && !strings.Contains(m.Text, "status of 422") { // of a host that is away, and of values that are wrong
+			// A host is away, values are wrong, or somebody has just logged out.
+			if !slices.ContainsFunc([]string{"status of 503", "status of 422", "status of 401"}, func(known string) bool { return strings.Contains(m.Text, known) }) {
 				note(fmt.Sprintf("console: %v %s", m, m.URL))
 			}
 		}
@@ -101,7 +102,8 @@ func (x *tab) watch() {
 			if err != nil {
 				return
 			}
-			if to := r.Request.URL; !strings.HasPrefix(to, x.page.URL()) && !strings.HasPrefix(to, "about:") {
+			to := r.Request.URL
+			if !strings.HasPrefix(to, "about:") && !slices.ContainsFunc(pages, func(p *Page) bool { return strings.HasPrefix(to, p.URL()) }) {
 				note("a request to elsewhere: " + to)
 			}
 		}
@@ -270,7 +272,8 @@ func TestPageInABrowser(t *testing.T) {
 	must(t, m.introduced(&hello{Version: version, Host: Host{Name: evil, Addr: "127.0.0.1", Rack: evil}, Now: time.Now()}))
 	programs := programsOf(newPerson(t, p), "a")
 	eventually(t, "hosts see each other", func() bool { return sees(m, "a", "b") })
-	x := newTab(t, p)
+	closed := away(t, m, PageConfig{})
+	x := newTab(t, p, closed)
 	one := programs[0]
 	place := fmt.Sprintf("#/host/a/program/%d.%d", one.PID, one.Number)
 	qp := busiest(one.Device).Number
@@ -312,7 +315,24 @@ func TestPageInABrowser(t *testing.T) {
 	x.keyboard()
 	x.becomes(looks{1280, 800, "light"})
 	x.changes(m, place)
+	x.elsewhere(m, closed)
 	x.alarm(b)
+}
+
+// elsewhere opens the page that is served over TLS: there is nothing to see but the form, until somebody logs in.
+func (x *tab) elsewhere(m *Monitor, closed *Page) {
+	x.t.Helper()
+	other := &tab{x.t, x.ctx, closed}
+	other.goes("#/hosts")
+	other.sees("Your name")
+	if other.is(`document.body.innerText.includes("last report")`) {
+		x.t.Error("a stranger sees hosts")
+	}
+	other.script(`document.querySelector("input[name=name]").focus()`)
+	other.press("Rita" + kb.Tab + m.Join(RoleReader) + kb.Enter)
+	other.sees("last report", "Rita (reader)")
+	other.click("Log out")
+	other.sees("Your name")
 }
 
 // pointsShown says whether charts have something to show.

@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useState } from "./vendor/htm-preact.js";
 import { api, to, usePoll } from "./data.js";
 import { Chart, seriesCount } from "./chart.js";
 import { bytes, count, duration, each, none, percent, qpName, rate } from "./format.js";
-import { Crumbs, Finding, Number, Shares, Steady, Title, Trouble, Waiting, reasons } from "./parts.js";
+import { Crumbs, Finding, Number, Shares, Title, Trouble, Waiting, reasons } from "./parts.js";
 
 const liveEvery = 2000;   // how often it is looked at
 const whyEvery = 6000;    // how often it is asked what it waits for
@@ -105,7 +105,7 @@ export function Connection({ host, id, qpn, theme }) {
       <${Number} of="lost">${each(last && last.lost / seconds)}<//><${Number} of="paths in use">${q?.paths ? `${q.paths.filter((p) => !p.retired).length}/${q.paths.length}` : none}<//></ul>
     ${live.failed ? html`<${Trouble} error=${live.error} />` : ""}
     <h3>What it waits for</h3>
-    <${Steady} name="reserve-waits"><${Waits} why=${why} qpn=${+qpn} /><//>
+    <div class="waits"><${Waits} why=${why} qpn=${+qpn} /></div>
     <h3 class="with-choice">Over time <span class="choice" role="group" aria-label="time shown">${ranges.map(([text, s]) =>
       html`<button aria-pressed=${range === s ? "true" : "false"} onClick=${() => setRange(s)}>${text}</button>`)}</span></h3>
     <div class="charts">${specs.map((spec) => html`<${Chart} key=${spec.title} spec=${spec} times=${times} theme=${theme} />`)}</div>

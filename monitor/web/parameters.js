@@ -52,7 +52,7 @@ function Form({ path, now, others, host, me, again }) {
 // Others tells which programs of the host have another value.
 function Others({ name, value, others, host }) {
   const different = others.filter((p) => p.values[name] !== undefined && p.values[name] !== value);
-  if (others.length === 0) return html`<span class="quiet">–</span>`;
+  if (others.length === 0) return html`<span class="quiet same">–</span>`;
   if (different.length === 0) return html`<span class="quiet same">the same</span>`;
   return html`<span class="differs">≠</span> ${different.slice(0, 4).map((p) => html`<a href=${to("host", host, "program", idOf(p), "parameters")}>${p.program} ${idOf(p)}</a>: ${p.values[name]} `)}${different.length > 4 ? `and ${different.length - 4} more` : ""}`;
 }

@@ -14,7 +14,7 @@ export const Trouble = ({ error }) => (error ? html`<p class="trouble" role="ale
 export const Waiting = ({ what, lines = 3 }) => html`<p class="waiting lines-${lines}">${what || "Asking the agent…"}</p>`;
 
 // Steady keeps the room that its content once had, so that what is below does not move each time something is looked at anew.
-export function Steady({ name, children }) {
+export function Steady({ children }) {
   const place = useRef(null);
   useLayoutEffect(() => { place.current.style.minHeight = place.current.offsetHeight + "px"; });
   useEffect(() => {
@@ -22,7 +22,7 @@ export function Steady({ name, children }) {
     addEventListener("resize", resized);
     return () => removeEventListener("resize", resized);
   }, []);
-  return html`<div class=${name} ref=${place}>${children}</div>`;
+  return html`<div ref=${place}>${children}</div>`;
 }
 
 // Crumbs say where the view is.
