@@ -1,6 +1,6 @@
 // The page: which view is shown, who is there, keys, light and dark.
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
-import { ask, to, useMonitor, usePlace } from "./data.js";
+import { ask, readPlace, to, useMonitor, usePlace } from "./data.js";
 import { clock } from "./format.js";
 import { Connection } from "./connection.js";
 import { EventLog } from "./events.js";
@@ -44,14 +44,14 @@ function useMe() {
 const help = [["1 – 4", "the views"], ["/", "search"], ["u", "one level up"], ["t", "light, dark, or as the system"], ["?", "this"], ["Tab, Enter", "everything else"]];
 
 // useKeys has keys that work wherever nothing is typed.
-function useKeys(place, theme, showHelp) {
+function useKeys(theme, showHelp) {
   useEffect(() => {
     const keys = (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, textarea, select")) return;
       const filter = document.querySelector("[data-filter]");
       if (pages[e.key - 1]) location.hash = "/" + pages[e.key - 1][0];
       else if (e.key === "/" && filter) filter.focus();
-      else if (e.key === "u") location.hash = above(place);
+      else if (e.key === "u") location.hash = above(readPlace()); // as it is now: what is drawn may be a moment behind
       else if (e.key === "t") theme();
       else if (e.key === "?") showHelp((shown) => !shown);
       else if (e.key === "Escape") showHelp(false);
@@ -60,7 +60,7 @@ function useKeys(place, theme, showHelp) {
     };
     addEventListener("keydown", keys);
     return () => removeEventListener("keydown", keys);
-  }, [place, theme]);
+  }, [theme]);
 }
 
 // above is the view that this one is a part of.
@@ -100,7 +100,7 @@ function App() {
   const [theme, chosen, nextTheme] = useTheme();
   const [helped, showHelp] = useState(false);
   const main = useRef(null), first = useRef(true);
-  useKeys(place, nextTheme, showHelp);
+  useKeys(nextTheme, showHelp);
   const where = place.slice(0, place[0] === "events" ? 1 : place.length).join("/");
   useEffect(() => {
     const wrong = state?.alarms.length ? `(${state.alarms.length}) ` : "";

@@ -99,7 +99,7 @@ export const loginPlace = "#/login";
 let before = "#/";
 export const placeBefore = () => before;
 
-function readPlace() {
+export function readPlace() {
   if (location.hash !== loginPlace) before = location.hash || "#/";
   return location.hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
 }

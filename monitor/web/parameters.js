@@ -13,7 +13,7 @@ export function Parameters({ state, host, id, me }) {
   const about = usePoll(path);
   const others = (all.now?.programs || []).filter((p) => p.values && idOf(p) !== id);
   return html`<${ProgramFrame} host=${host} id=${id} tab="parameters" program=${about.now?.program}>
-    ${mine.now ? html`<${Form} path=${path} now=${mine.now} others=${others} host=${host} me=${me} again=${() => setRound((r) => r + 1)} />` : mine.failed ? "" : html`<${Waiting} lines=${8} />`}
+    ${mine.now && (all.now || all.failed) ? html`<${Form} path=${path} now=${mine.now} others=${others} host=${host} me=${me} again=${() => setRound((r) => r + 1)} />` : mine.failed ? "" : html`<${Waiting} lines=${8} />`}
     <${Trouble} error=${mine.failed ? mine.error : ""} /><//>`;
 }
 
