@@ -151,7 +151,7 @@ func TestUsageErrors(t *testing.T) {
 		{"ping serve --rate 0", "--rate 0"},
 		{"ping serve --max-connections 0", "--max-connections 0"},
 		{"ping serve --idle-timeout 0s", "--idle-timeout 0s"},
-		{"stat now", "is no process number"},
+		{"stat 0", "is no process number"},
 		{"stat --interval -1s", "must not be negative"},
 		{"stat --watch --interval 0", "10ms or more"},
 		{"version now", "unknown command"},
