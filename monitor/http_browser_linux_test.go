@@ -203,16 +203,33 @@ func (x *tab) click(text string) {
 const wide = `document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("main *")].filter((e) =>
 	e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className).slice(0, 5).join(" ") || "?"`
 
-// fits checks that nothing sticks out, and that little has moved since it was opened.
-func (x *tab) fits(name string, l looks) {
+// fits checks that nothing sticks out, and that little has moved since it was opened; again, if any, opens it once more.
+func (x *tab) fits(name string, l looks, again func()) {
 	x.t.Helper()
 	if sticks := run(x, "measure", chromedp.Evaluate[string](wide)); sticks != "" {
 		x.t.Errorf("%s at %d: it is wider than the window: %s", name, l.width, sticks)
 	}
-	if shifted := run(x, "measure", chromedp.Evaluate[float64]("window.shifted")); shifted > 0.1 { // less is good, says web.dev/cls
+	shifted := x.shifted()
+	for range 2 { // an alarm that comes or goes at that moment may move things, but not each time
+		if shifted <= maxShift || again == nil {
+			break
+		}
+		again()
+		shifted = x.shifted()
+	}
+	if shifted > maxShift {
 		x.t.Errorf("%s at %d: things have moved by %.3f", name, l.width, shifted)
 	}
 	x.picture(fmt.Sprintf("%s-%d-%s", name, l.width, l.scheme))
+}
+
+// maxShift is good, says web.dev/cls.
+const maxShift = 0.1
+
+// shifted is how much has moved since the view was opened.
+func (x *tab) shifted() float64 {
+	x.t.Helper()
+	return run(x, "measure", chromedp.Evaluate[float64]("window.shifted"))
 }
 
 // picture takes a picture if wanted, and makes it small.
@@ -295,22 +312,26 @@ func TestPageInABrowser(t *testing.T) {
 			{"events", "#/events/all/joined", []string{"3 of", "has joined"}},
 			{"login", "#/login", []string{"Token", "Your name"}},
 		} {
-			if l.scheme == "light" {
-				x.goes(view.place)
-			} else {
-				x.follows(view.place)
+			open := func() {
+				if l.scheme == "light" {
+					x.goes(view.place)
+				} else {
+					x.follows("")
+					x.follows(view.place)
+				}
+				x.sees(view.texts...)
+				if view.name == "connection" {
+					x.until(pointsShown)
+				}
 			}
-			x.sees(view.texts...)
-			if view.name == "connection" {
-				x.until(pointsShown)
-			}
-			x.fits(view.name, l)
+			open()
+			x.fits(view.name, l, open)
 			if x.is("document.title === 'taken'") || !x.is("document.title.includes('braid monitor')") {
 				t.Errorf("%s: a name was run", view.name)
 			}
 		}
 		x.waterfall(place)
-		x.fits("trace", l)
+		x.fits("trace", l, nil)
 	}
 	x.keyboard()
 	x.becomes(looks{1280, 800, "light"})
@@ -356,6 +377,7 @@ func (x *tab) keyboard() {
 	x.t.Helper()
 	x.goes("")
 	x.sees("Racks")
+	x.until(`document.documentElement.dataset.keys === "on"`)
 	x.press("3")
 	x.sees("last report")
 	x.script(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true }))`) // the browser's own keys would type it as well
@@ -397,7 +419,7 @@ func (x *tab) changes(m *Monitor, place string) {
 	x.edit("keepalive", "7s")
 	x.click("Check 1")
 	x.sees("The program takes this:", "Nothing since the program began")
-	x.fits("change", looks{1280, 800, "light"})
+	x.fits("change", looks{1280, 800, "light"}, nil)
 	x.click("Apply")
 	x.sees("Changed.", "Otto", "≠")
 	x.click("Undo")
@@ -436,7 +458,7 @@ func (x *tab) alarm(b *machine) {
 	if !x.is("window.loads === 1") {
 		x.t.Error("the page was loaded anew")
 	}
-	x.fits("alarm", looks{1280, 800, "light"})
+	x.fits("alarm", looks{1280, 800, "light"}, nil)
 	x.goes("#/mesh/r2/r1")
 	x.until(`document.querySelectorAll(".mesh .cell-none").length > 0`)
 	b.start(x.t)

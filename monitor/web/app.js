@@ -59,6 +59,7 @@ function useKeys(theme, showHelp) {
       e.preventDefault();
     };
     addEventListener("keydown", keys);
+    document.documentElement.dataset.keys = "on"; // from here on they are taken
     return () => removeEventListener("keydown", keys);
   }, [theme]);
 }

@@ -163,7 +163,7 @@ func TestMonitorBadArguments(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 	}
-	for _, flags := range [][]string{{"--listen", "nowhere"}, {"--listen", "127.0.0.1:0", "--http", "127.0.0.1"}} {
+	for _, flags := range [][]string{{"--listen", "nowhere"}, {"--listen", "127.0.0.1:0", "--http", "127.0.0.1"}, {"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--http-cert", "x"}} {
 		if code, _, stderr := braid(t, append([]string{"monitor", "--dir", t.TempDir()}, flags...)...); code != exitFailed || stderr == "" {
 			t.Errorf("%v: exit code %d, %s", flags, code, stderr)
 		}
