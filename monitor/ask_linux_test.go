@@ -118,7 +118,7 @@ func TestPrograms(t *testing.T) {
 	must(t, err)
 	eventually(t, "the change is an event", func() bool {
 		all := m.Events()
-		return strings.HasPrefix(all[len(all)-1].Says, `"test" sets "keepalive=7s" in program`)
+		return strings.HasPrefix(all[len(all)-1].Says, `"test" asks to set "keepalive=7s" in program`)
 	})
 	history, err := p.History(ctx)
 	must(t, err)

@@ -426,7 +426,7 @@ func (x *tab) changes(m *Monitor, place string) {
 	x.click("Really undo")
 	x.sees("undoes 1", "undone")
 	x.goes("#/events")
-	x.sees(`"Otto" sets "keepalive=7s" in program`)
+	x.sees(`"Otto" asks to set "keepalive=7s" in program`)
 }
 
 // edit types a value of a parameter.

@@ -26,8 +26,8 @@ const (
 	askTraces     = "traces"
 )
 
-// Changes says whether a request, as a program reads it, needs the right to change something there: one that is not known here does. Says is what it
-// changes and who does, for a log; it is empty where nothing is changed.
+// Changes says whether a request, as a program reads it, needs the right to change something there: one that is not known here does. Says is who asks
+// to change what, for a log; it is empty where nothing would change.
 func Changes(line []byte) (changes bool, says string) {
 	var q request
 	if err := json.Unmarshal(line, &q); err != nil {
@@ -44,9 +44,9 @@ func Changes(line []byte) (changes bool, says string) {
 		for _, name := range slices.Sorted(maps.Keys(q.Values)) {
 			values = append(values, name+"="+q.Values[name])
 		}
-		return true, fmt.Sprintf("%q sets %q", q.By, strings.Join(values, " "))
+		return true, fmt.Sprintf("%q asks to set %q", q.By, strings.Join(values, " "))
 	case askRollBack:
-		return true, fmt.Sprintf("%q rolls a change back", q.By)
+		return true, fmt.Sprintf("%q asks to roll a change back", q.By)
 	}
 	return true, fmt.Sprintf("%q asks for %q", q.By, q.Do)
 }

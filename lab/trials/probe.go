@@ -52,7 +52,7 @@ func (p *prober) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d, err := udp.Open(udp.Config{Addr: addr, Paths: 64})
+	d, err := udp.Open(udp.Config{Addr: addr, Paths: 64, Spin: -1}) // as braid agent, which does not spin
 	if err != nil {
 		return err
 	}

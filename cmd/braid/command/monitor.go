@@ -140,7 +140,7 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page *monitor.PageConfi
 			return nil // there is no other end
 		case e := <-events:
 			if asJSON {
-				err = printJSONLine(w, &e)
+				err = printEvent(w, &e)
 			} else {
 				_, err = fmt.Fprintf(w, "%s  %v\n", e.At.Local().Format(time.DateTime), &e)
 			}

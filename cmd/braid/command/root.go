@@ -71,6 +71,3 @@ func printJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
-
-// printJSONLine prints an object in one line, for streams of them.
-func printJSONLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
