@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -19,8 +20,12 @@ type External struct {
 	Replicas    int    // of the stream, for a monitor; 0: one
 }
 
-// maxPayload is what a message may have: the state of thousands of hosts.
-const maxPayload = 4 << 20
+const (
+	// maxPayload is what a message may have: the state of thousands of hosts.
+	maxPayload = 4 << 20
+	// reconnectWait is how long the monitor waits before it tries again to connect to the server in this process.
+	reconnectWait = 20 * time.Millisecond
+)
 
 // Check refuses a cluster to which secrets would be sent in the open.
 func (e *External) Check() error {
@@ -90,7 +95,8 @@ func (e *External) Host() (string, error) {
 // connection is the monitor's own, to the cluster or to the server in this process.
 func (m *Monitor) connection() (*nats.Conn, error) {
 	if m.server != nil {
-		return nats.Connect("", nats.InProcessServer(m.server), nats.UserInfo(monitorUser, m.own), nats.Name("braid monitor"))
+		return nats.Connect("", nats.InProcessServer(m.server), nats.UserInfo(monitorUser, m.own), nats.Name("braid monitor"),
+			nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(0, 0))
 	}
 	where, o, err := m.cfg.External.dial("", "")
 	if err != nil {

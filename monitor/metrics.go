@@ -228,6 +228,8 @@ func (c metrics) natsMetrics(emit emitter) {
 	if c.server == nil {
 		return // an external cluster has metrics of its own
 	}
-	emit.gauge(metricNATS, float64(c.server.NumClients()))
-	emit.counter(metricSlow, uint64(max(0, c.server.NumSlowConsumers())))
+	if s := c.server.now(); s != nil {
+		emit.gauge(metricNATS, float64(s.NumClients()))
+		emit.counter(metricSlow, uint64(max(0, s.NumSlowConsumers())))
+	}
 }

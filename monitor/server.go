@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -25,8 +21,6 @@ const (
 	defaultWindow = 30 * time.Second
 	// grace is how long after its end a window may come.
 	grace = 5 * time.Second
-	// startTimeout is how long the embedded NATS may take to be ready.
-	startTimeout = 10 * time.Second
 	// maxHosts bounds what strangers with the token can make it keep.
 	maxHosts = 20_000
 	// maxPending is how many bytes of windows may wait to be read.
@@ -56,8 +50,8 @@ type Config struct {
 type Monitor struct {
 	cfg    Config
 	creds  *credentials
-	own    string // the secret by which it is itself
-	server *server.Server
+	own    string    // the secret by which it is itself
+	server *embedded // nil: the cluster of others
 	nats   *nats.Conn
 	store  store
 
@@ -139,7 +133,7 @@ func Start(cfg Config) (m *Monitor, err error) {
 		return nil, err
 	}
 	if cfg.External.URL == "" {
-		err = m.startServer()
+		m.server, err = startEmbedded(cfg.Listen, cfg.Dir, m.creds.certificate, m.creds.users(m.own), natsLog{m})
 	}
 	if err == nil {
 		err = m.connect()
@@ -155,34 +149,6 @@ func Start(cfg Config) (m *Monitor, err error) {
 	m.running.Go(func() { m.judgeAll(ctx) })
 	m.running.Go(func() { m.watchStore(ctx) })
 	return m, nil
-}
-
-// startServer starts NATS in this process, for agents that have the secret, over TLS.
-func (m *Monitor) startServer() error {
-	host, text, err := net.SplitHostPort(m.cfg.Listen)
-	if err != nil {
-		return err
-	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.cfg.Listen, err)
-	}
-	o := &server.Options{
-		Host: host, Port: int(port), Users: m.creds.users(m.own), StoreDir: m.cfg.Dir, NoSigs: true, NoLog: true,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{m.creds.certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 5, MaxPayload: maxPayload,
-	}
-	if port == 0 {
-		o.Port = server.RANDOM_PORT
-	}
-	if m.server, err = server.NewServer(o); err != nil {
-		return err
-	}
-	m.server.SetLoggerV2(natsLog{m}, false, false, false)
-	go m.server.Start()
-	if !m.server.ReadyForConnections(startTimeout) {
-		return fmt.Errorf("%s: not ready after %v; is the port in use?", m.cfg.Listen, startTimeout)
-	}
-	return nil
 }
 
 // connect listens to agents.
@@ -222,7 +188,7 @@ func (m *Monitor) Addr() string {
 	if m.server == nil {
 		return m.cfg.External.name()
 	}
-	return m.server.Addr().String()
+	return m.server.addr
 }
 
 // Join is the token of a role; in an external cluster its own credentials do.
@@ -242,8 +208,7 @@ func (m *Monitor) Close() {
 		m.nats.Close()
 	}
 	if m.server != nil {
-		m.server.Shutdown()
-		m.server.WaitForShutdown()
+		m.server.stop()
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -22,6 +21,8 @@ const (
 	subjectPulse = "braid.pulse"
 	// pulseEvery is how often: so soon it is known that it does not, or does again.
 	pulseEvery = 10 * time.Second
+	// pulseSeldom is how often at least, after a store that was opened again did not help.
+	pulseSeldom = 5 * time.Minute
 	// pulseWait is how long storing may take.
 	pulseWait = 5 * time.Second
 	// storeNote is a file that has what the stream had when it was closed.
@@ -60,25 +61,32 @@ type damagedError struct{ says string }
 
 func (e damagedError) Error() string { return e.says }
 
-// jetStreamDir is where NATS keeps its streams.
-func (m *Monitor) jetStreamDir() string { return filepath.Join(m.cfg.Dir, server.JetStreamStoreDir) }
-
 // startStore opens the store, or says why it cannot be: the monitor works without, and tries again.
 func (m *Monitor) startStore() {
 	m.store.state.Limit = m.cfg.MaxBytes
-	m.stored(m.reopenStore())
+	err := m.room()
+	if err == nil {
+		err = m.reopenStore()
+	}
+	m.stored(err)
 }
 
-// watchStore finds out whether the store stores, and opens it again when it does not.
+// watchStore finds out whether the store stores, and opens it again when it does not: ever more seldom while that does not help, since all
+// agents have to connect again.
 func (m *Monitor) watchStore(ctx context.Context) {
-	for sleep(ctx, min(pulseEvery, m.cfg.Window)) == nil {
+	every := min(pulseEvery, m.cfg.Window)
+	for wait := every; sleep(ctx, wait) == nil; {
 		err := m.pulse()
-		if err != nil && ctx.Err() == nil {
+		if err == nil {
+			wait = every
+		} else if ctx.Err() == nil {
 			m.closeJetStream()
-			if again := m.reopenStore(); again == nil {
+			if err = m.room(); err == nil {
+				wait = min(2*wait, pulseSeldom)
+				err = m.reopenStore()
+			}
+			if err == nil {
 				err = m.pulse()
-			} else {
-				err = again
 			}
 		}
 		if ctx.Err() == nil {
@@ -147,15 +155,13 @@ func (m *Monitor) pulse() error {
 }
 
 // whyNot says what the disk says, if it says anything: NATS only says that it failed.
-func (m *Monitor) whyNot(err error) error {
-	if m.server == nil {
-		return err
-	}
-	return errors.Join(m.writable(), err)
-}
+func (m *Monitor) whyNot(err error) error { return errors.Join(m.room(), err) }
 
-// writable says whether there is room in the directory.
-func (m *Monitor) writable() error {
+// room says whether there is room in the directory, if it is there that windows are stored.
+func (m *Monitor) room() error {
+	if m.server == nil {
+		return nil
+	}
 	file := filepath.Join(m.cfg.Dir, "room")
 	err := os.WriteFile(file, make([]byte, roomNeeded), 0o600)
 	if removed := os.Remove(file); err == nil {
@@ -166,18 +172,15 @@ func (m *Monitor) writable() error {
 
 // reopenStore opens the store. What is damaged is set aside, and an empty one begun.
 func (m *Monitor) reopenStore() error {
-	if m.server != nil {
-		if err := m.writable(); err != nil {
-			return err
-		}
-	}
 	err := m.openStore()
 	damaged := damagedError{}
 	if !errors.As(err, &damaged) || m.server == nil {
 		return err
 	}
-	m.closeJetStream()
-	where, err := setAside(m.jetStreamDir())
+	if err := m.freshServer(); err != nil { // nobody has the files any more
+		return err
+	}
+	where, err := setAside(m.server.jetStreamDir())
 	if err != nil {
 		return err
 	}
@@ -204,7 +207,7 @@ func setAside(path string) (string, error) {
 
 // openStore starts JetStream, if it is in this process, and makes the stream.
 func (m *Monitor) openStore() error {
-	if m.server != nil && !m.server.JetStreamEnabled() {
+	if m.server != nil && !m.server.stores() {
 		if err := m.openJetStream(); err != nil {
 			return err
 		}
@@ -215,7 +218,10 @@ func (m *Monitor) openStore() error {
 // openJetStream has NATS read what it kept. Its index is made anew from the blocks, which are all read: a block that is damaged is
 // found now, and not by who asks for it.
 func (m *Monitor) openJetStream() error {
-	indexes, err := filepath.Glob(filepath.Join(m.jetStreamDir(), "*", "streams", "*", "msgs", "index.db"))
+	if err := m.freshServer(); err != nil {
+		return err
+	}
+	indexes, err := filepath.Glob(filepath.Join(m.server.jetStreamDir(), "*", "streams", "*", "msgs", "index.db"))
 	if err != nil {
 		return err
 	}
@@ -227,7 +233,7 @@ func (m *Monitor) openJetStream() error {
 	m.store.mu.Lock()
 	m.store.opening, m.store.damage = true, nil
 	m.store.mu.Unlock()
-	err = m.server.EnableJetStream(&server.JetStreamConfig{StoreDir: m.cfg.Dir, MaxStore: 2 * m.cfg.MaxBytes, MaxMemory: 64 << 20, SyncInterval: 2 * time.Minute})
+	err = m.server.startJetStream(m.cfg.MaxBytes)
 	m.store.mu.Lock()
 	m.store.opening = false
 	damage := m.store.damage
@@ -242,11 +248,23 @@ func (m *Monitor) openJetStream() error {
 	return nil
 }
 
+// freshServer starts a new server in the place of one in which JetStream was started.
+func (m *Monitor) freshServer() error {
+	if m.server.fresh() {
+		return nil
+	}
+	m.server.stop()
+	if err := m.server.start(); err != nil {
+		return err
+	}
+	return m.nats.ForceReconnect()
+}
+
 func (m *Monitor) closeJetStream() {
 	if m.server == nil {
 		return
 	}
-	if err := m.server.ShutdownJetStream(); err != nil {
+	if err := m.server.stopJetStream(); err != nil {
 		m.cfg.Log.Warn("the store does not close", "error", err)
 	}
 }
