@@ -14,10 +14,10 @@ import (
 	"github.com/braid-rdma/braid/internal/statfile"
 )
 
-// conversation is a program with two contexts that talk to each other until the test ends.
+// conversation is a program with two contexts that talk to each other until the test ends. All that they do is told as slow.
 func conversation(t *testing.T) {
 	t.Helper()
-	converse(t, braid.Config{Trace: braid.TraceReqRsp}, func(_ context.Context, m *braid.Msg) ([]byte, error) { return m.Bytes(), nil })
+	converse(t, braid.Config{Trace: braid.TraceReqRsp, SlowThreshold: time.Microsecond}, func(_ context.Context, m *braid.Msg) ([]byte, error) { return m.Bytes(), nil })
 }
 
 // converse is a conversation of contexts with a configuration, one of which has a handler.

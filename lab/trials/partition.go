@@ -17,7 +17,16 @@ import (
 const (
 	partitionPaths = 4
 	partitionSize  = 10 << 20
+	// partitionShort is for the quick form: one queue pair on the busy path gets a tenth of it, or less.
+	partitionShort = 3 << 20
 )
+
+func (s *session) partitionSize() int {
+	if s.Quick {
+		return partitionShort
+	}
+	return partitionSize
+}
 
 func (s *session) partitionGrid() (chunks, queuePairs []int, connections int) {
 	if s.Quick {
@@ -42,7 +51,7 @@ func runPartition(s *session) error {
 	chunks, queuePairs, connections := s.partitionGrid()
 	s.outcome.Grid.Columns = []string{"queue pairs"}
 	chart := plot.Line{
-		Title: "10 MiB over four paths, one of them busy", X: plot.Axis{Label: "queue pairs"},
+		Title: fmt.Sprintf("%d MiB over four paths, one of them busy", s.partitionSize()>>20), X: plot.Axis{Label: "queue pairs"},
 		Y: plot.Axis{Label: "transfer time, median", Unit: "s"},
 	}
 	rows := make([][]string, len(queuePairs))
@@ -93,14 +102,15 @@ func (s *session) partition(queuePairs, chunk, connections int) (median, low, hi
 // transfer returns the mean time of the transfers of one connection.
 func (s *session) transfer(queuePairs, chunk int) (float64, error) {
 	const transfers = 2
+	size := s.partitionSize()
 	flow, err := s.startFlow(traffic.Spec{
-		Kind: traffic.Bundle, Size: partitionSize, Depth: 1, Pause: time.Millisecond, QueuePairs: queuePairs, Chunk: chunk, Chunks: 1, Count: transfers,
+		Kind: traffic.Bundle, Size: size, Depth: 1, Pause: time.Millisecond, QueuePairs: queuePairs, Chunk: chunk, Chunks: 1, Count: transfers,
 	}, 0, 2, partitionPaths)
 	if err != nil {
 		return 0, err
 	}
 	// One queue pair that has to share the busy path may get a tenth of it, or less.
-	for flow.Delivered() < transfers*partitionSize && traffic.Now() < flow.Began+3*time.Minute {
+	for flow.Delivered() < uint64(transfers*size) && traffic.Now() < flow.Began+3*time.Minute {
 		if err := s.wait(5 * time.Millisecond); err != nil {
 			flow.Close()
 			return 0, err

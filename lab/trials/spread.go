@@ -17,9 +17,9 @@ const (
 	// spreadRuns is how many connections are tried on each network: each has source
 	// ports of its own, so that the kernel hashes each in another way.
 	spreadRuns = 4
-	// spreadWarmUp is longer than that of other trials: the window grows by a packet in
-	// a round trip, and round trips are as long as the slow paths' queues.
-	spreadWarmUp = 2 * time.Second
+	// spreadWarmUp, for each path, is longer than that of other trials: the window grows by a
+	// packet in a round trip, and the more paths share the rate, the longer are their queues.
+	spreadWarmUp = 500 * time.Millisecond
 	// leastShare is what the least used path carries at least, of an equal share. A
 	// path that no source port leads to carries nothing.
 	leastShare = 0.5
@@ -45,7 +45,7 @@ func runSpread(s *session) error {
 			if err != nil {
 				return err
 			}
-			all, rates, least = append(all, r), append(rates, r.Record.Goodput(r.Began+spreadWarmUp, r.Ended)), min(least, share)
+			all, rates, least = append(all, r), append(rates, r.Record.Goodput(r.Began+warmUpOf(paths), r.Ended)), min(least, share)
 		}
 		slices.Sort(rates)
 		worst, median, best := rates[0], statistics.Quantile(rates, 0.5), rates[len(rates)-1]
@@ -59,10 +59,12 @@ func runSpread(s *session) error {
 
 func (s *session) spreadRuns() int {
 	if s.Quick {
-		return 2
+		return 1
 	}
 	return spreadRuns
 }
+
+func warmUpOf(paths int) time.Duration { return time.Duration(paths) * spreadWarmUp }
 
 // spread runs one connection and returns also what the least used path carried
 // forward, of an equal share.
@@ -71,7 +73,7 @@ func (s *session) spread(paths int) (*traffic.Result, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := s.play(traffic.MP, anyPath, spreadWarmUp+s.measuring())
+	r, err := s.play(traffic.MP, anyPath, warmUpOf(paths)+s.measuring())
 	if err != nil {
 		return nil, 0, err
 	}
