@@ -46,7 +46,11 @@ type AgentConfig struct {
 	Switches func() ([]SwitchPort, error)
 	// ReadOnly keeps operators from changing the programs of this machine by way of the monitor.
 	ReadOnly bool
-	Log      *slog.Logger
+	// Collector is the endpoint of an OpenTelemetry collector that gets the traces of programs as spans, by OTLP over HTTP, such as
+	// http://127.0.0.1:4318; empty: none. CollectorHeaders are sent with each request, as NAME=VALUE,NAME=VALUE.
+	Collector, CollectorHeaders string
+
+	Log *slog.Logger
 	// SourcePort is the source port of a path of the device; nil: it is not told.
 	SourcePort func(path int) uint16
 }
@@ -86,8 +90,13 @@ func NewAgent(cfg AgentConfig) (a *Agent, err error) {
 	if err != nil {
 		return nil, err
 	}
+	told, err := newSpans(cfg.Collector, cfg.CollectorHeaders, cfg.Host.Name, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
 	cfg.Host.Paths = cfg.Manager.Device().Query().Paths
 	a = &Agent{cfg: cfg, running: map[string]context.CancelFunc{}, news: make(chan assignment, 1), connected: make(chan struct{}, 1), questions: make(chan struct{}, maxQuestions)}
+	a.collected.spans = told
 	a.ctx, a.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -149,6 +158,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	serving := make(chan error, 1)
 	go func() { serving <- a.responder.Serve(ctx) }()
 	a.probing.Go(func() { a.collected.run(ctx, a.windowLength) })
+	if told := a.collected.spans; told != nil {
+		a.probing.Go(func() { told.run(ctx) })
+	}
 	a.restore()
 	greet, window := time.NewTicker(helloEvery), time.NewTimer(a.untilWindow())
 	defer greet.Stop()

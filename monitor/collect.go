@@ -69,6 +69,7 @@ type collector struct {
 	every    time.Duration
 	programs map[ProgramID]*collected
 	slow     []SlowEvent // since the last window
+	spans    *spans      // nil: nobody wants any
 }
 
 // collected is a program.
@@ -76,6 +77,7 @@ type collected struct {
 	now, window *operate.Device // the last look, and that of the last window
 	points      map[uint32][]Point
 	slowAfter   time.Time // of the last slow event
+	tracedUntil time.Time // the end of the last trace that was told
 }
 
 // run looks at the programs until the context ends; every says how often, which the monitor may change.
@@ -103,13 +105,14 @@ func (c *collector) look(ctx context.Context, every time.Duration) {
 		id := ProgramID{p.PID, p.Number}
 		known := c.programs[id]
 		if known == nil {
-			known = &collected{points: map[uint32][]Point{}, slowAfter: time.Now().Add(-every)}
+			known = &collected{points: map[uint32][]Point{}, slowAfter: time.Now().Add(-every), tracedUntil: time.Now().Add(-every)}
 		}
 		within, cancel := context.WithTimeout(ctx, every)
 		d, err := p.Busiest(within, collectedPairs)
 		var slow []SlowEvent
 		if err == nil {
 			slow = known.collectSlow(within, p)
+			c.spans.collect(within, p, known)
 			present[id] = known
 		}
 		cancel()

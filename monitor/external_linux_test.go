@@ -1,20 +1,25 @@
 package monitor
 
 import (
+	"crypto/tls"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 )
 
 // cluster is a NATS server with an account for braid, as somebody else runs it, and a file with credentials.
-func cluster(t *testing.T) (url, credentials string) {
+func cluster(t *testing.T) (at, credentials string) {
 	t.Helper()
 	operator, err := nkeys.CreateOperator()
 	must(t, err)
@@ -73,9 +78,9 @@ func userOf(t *testing.T, account nkeys.KeyPair) string {
 // TestExternalCluster has monitor and agents meet at a NATS server that others run.
 func TestExternalCluster(t *testing.T) {
 	t.Parallel()
-	url, credentials := cluster(t)
-	e := External{URL: url, Credentials: credentials}
-	if _, err := Start(Config{Dir: t.TempDir(), External: External{URL: url}}); err == nil {
+	at, credentials := cluster(t)
+	e := External{URL: at, Credentials: credentials}
+	if _, err := Start(Config{Dir: t.TempDir(), External: External{URL: at}}); err == nil {
 		t.Error("no credentials are needed")
 	}
 	start := func() *Monitor {
@@ -85,7 +90,7 @@ func TestExternalCluster(t *testing.T) {
 		return m
 	}
 	m := start()
-	if m.Addr() != url || !m.State().Store.Up {
+	if m.Addr() != at || !m.State().Store.Up {
 		t.Errorf("%s: %+v", m.Addr(), m.State().Store)
 	}
 	newMachineOf(t, AgentConfig{External: e}, "a", "r1")
@@ -119,15 +124,99 @@ func TestExternalCluster(t *testing.T) {
 	eventually(t, "a joins again", func() bool { return len(again.Windows()) == 1 })
 }
 
+// threeServers are a NATS cluster whose servers show a certificate that an authority of its own has signed.
+func threeServers(t *testing.T) (e External, servers [3]*server.Server) {
+	t.Helper()
+	ca, certificate := authority(t, "nats")
+	var routes []*url.URL
+	for range servers {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: freePort(t)})
+	}
+	var all []string
+	for i := range servers {
+		_, text, err := net.SplitHostPort(routes[i].Host)
+		must(t, err)
+		port, err := strconv.Atoi(text)
+		must(t, err)
+		s, err := server.NewServer(&server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, Users: []*server.User{{Username: "braid", Password: "hidden"}},
+			TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13}, TLSTimeout: 30,
+			Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: port}, Routes: routes,
+			JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		})
+		must(t, err)
+		go s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		if !s.ReadyForConnections(time.Minute) {
+			t.Fatal("NATS is not ready")
+		}
+		servers[i], all = s, append(all, "tls://braid:hidden@"+s.Addr().String())
+	}
+	return External{URL: strings.Join(all, ","), CA: ca, Replicas: len(servers)}, servers
+}
+
+// freePort is an address at which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestExternalClusterLosesAServer checks that one server of three can be lost, whichever it is, and nothing with it.
+func TestExternalClusterLosesAServer(t *testing.T) {
+	t.Parallel()
+	e, servers := threeServers(t)
+	stranger := e
+	stranger.CA = ""
+	if _, err := stranger.Dial("", ""); err == nil {
+		t.Error("servers are trusted that nobody has vouched for")
+	}
+	m, err := Start(Config{Dir: t.TempDir(), Window: time.Second, Mesh: Mesh{RackRate: 50, FabricRate: 50}, External: e, Log: testLog(t)})
+	must(t, err)
+	t.Cleanup(m.Close)
+	newMachineOf(t, AgentConfig{External: e}, "a", "r1")
+	newMachineOf(t, AgentConfig{External: e}, "b", "r1")
+	stored := func(from, to time.Time) int {
+		n, _ := tryStoredBetween(m, from, to) // the servers may be about to agree on who leads
+		return n
+	}
+	eventually(t, "windows are stored", func() bool {
+		return m.State().Store.Up && sees(m, "a", "b") && stored(time.Time{}, time.Now()) >= 2
+	})
+	var info *nats.StreamInfo
+	eventually(t, "one leads", func() bool {
+		info, err = m.streamInfo()
+		return err == nil && info.Cluster.Leader != ""
+	})
+	if info.Config.Replicas != len(servers) {
+		t.Errorf("%d replicas", info.Config.Replicas)
+	}
+	until := time.Now()
+	before := stored(time.Time{}, until)
+	for _, s := range servers { // the one that leads the stream: most has to be done again
+		if s.Name() == info.Cluster.Leader {
+			s.Shutdown()
+		}
+	}
+	lost := time.Now()
+	eventually(t, "windows are stored by those who are left", func() bool {
+		return m.State().Store.Up && stored(lost.Add(2*time.Second), time.Now()) >= 2
+	})
+	eventually(t, "nothing is lost", func() bool { return before > 0 && stored(time.Time{}, until) >= before })
+	eventually(t, "both see each other", func() bool { return sees(m, "a", "b") })
+}
+
 // TestExternalAddress checks that nothing is sent in the open to other machines, and that no password is shown.
 func TestExternalAddress(t *testing.T) {
 	t.Parallel()
-	for url, fine := range map[string]bool{
+	for at, fine := range map[string]bool{
 		"tls://nats.example:4222": true, "tls://a:1,tls://b:2": true, "nats://127.0.0.1:4222": true, "nats://localhost": true, "nats://[::1]:1": true,
 		"nats://nats.example": false, "tls://a,nats://10.0.0.1": false, "http://a": false, "a:4222": false, "ws://127.0.0.1": false, ":": false,
 	} {
-		if err := (&External{URL: url}).Check(); (err == nil) != fine {
-			t.Errorf("%s: %v", url, err)
+		if err := (&External{URL: at}).Check(); (err == nil) != fine {
+			t.Errorf("%s: %v", at, err)
 		}
 	}
 	e := External{URL: "tls://braid:hidden@a:1"}
@@ -137,9 +226,9 @@ func TestExternalAddress(t *testing.T) {
 	if _, err := e.Dial("", ""); err == nil || strings.Contains(fmt.Sprint(err), "hidden") {
 		t.Error(err)
 	}
-	for url, want := range map[string]string{"tls://a:1,tls://b:2": "a:1", "tls://[::1]": "[::1]:4222", "tls://a": "a:4222"} {
-		if got, err := (&External{URL: url}).Host(); err != nil || got != want {
-			t.Errorf("%s: %q, %v", url, got, err)
+	for at, want := range map[string]string{"tls://a:1,tls://b:2": "a:1", "tls://[::1]": "[::1]:4222", "tls://a": "a:4222"} {
+		if got, err := (&External{URL: at}).Host(); err != nil || got != want {
+			t.Errorf("%s: %q, %v", at, got, err)
 		}
 	}
 }

@@ -387,8 +387,8 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// authority makes a certificate that signs others, and returns its file and a client's certificate.
-func authority(t *testing.T, name string) (file string, client tls.Certificate) {
+// authority makes a certificate that signs others, and returns its file and a certificate of a client, or of a server of this machine.
+func authority(t *testing.T, name string) (file string, signed tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
@@ -404,11 +404,12 @@ func authority(t *testing.T, name string) (file string, client tls.Certificate) 
 	must(t, err)
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	signed, err := x509.CreateCertificate(rand.Reader, leaf, ca, own.Public(), key)
+	text, err := x509.CreateCertificate(rand.Reader, leaf, ca, own.Public(), key)
 	must(t, err)
-	return file, tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: own}
+	return file, tls.Certificate{Certificate: [][]byte{text}, PrivateKey: own}
 }
 
 // TestPageMutualTLS checks that a client certificate lets somebody read, and change nothing.

@@ -298,7 +298,10 @@ func (m *Monitor) reported(msg *nats.Msg) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.hosts[w.Host]
-	if err != nil || k == nil {
+	if err == nil && k == nil {
+		err = errors.New("it has not introduced itself")
+	}
+	if err != nil {
 		m.counts.refused++
 		m.cfg.Log.Warn("a window is refused", "host", w.Host, "error", err)
 		return

@@ -144,7 +144,7 @@ func (m *Monitor) pulse() error {
 	if _, err := js.Publish(subjectPulse, []byte("{}")); err != nil {
 		return m.whyNot(err)
 	}
-	info, err := js.StreamInfo(streamName)
+	info, err := m.streamInfo()
 	if err != nil {
 		return err
 	}
@@ -152,6 +152,14 @@ func (m *Monitor) pulse() error {
 	m.store.state.Windows, m.store.state.Bytes = info.State.Msgs, info.State.Bytes
 	m.store.mu.Unlock()
 	return nil
+}
+
+func (m *Monitor) streamInfo() (*nats.StreamInfo, error) {
+	js, err := m.nats.JetStream(nats.MaxWait(pulseWait))
+	if err != nil {
+		return nil, err
+	}
+	return js.StreamInfo(streamName)
 }
 
 // whyNot says what the disk says, if it says anything: NATS only says that it failed.
@@ -318,11 +326,7 @@ func (m *Monitor) noteStore() {
 	if m.server == nil || m.nats == nil || !m.store.now().Up {
 		return
 	}
-	js, err := m.nats.JetStream(nats.MaxWait(pulseWait))
-	if err != nil {
-		return
-	}
-	info, err := js.StreamInfo(streamName)
+	info, err := m.streamInfo()
 	if err != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/internal/otlp"
 	"github.com/braid-rdma/braid/lab/trials"
 	"github.com/braid-rdma/braid/monitor"
 	"github.com/braid-rdma/braid/udp"
@@ -23,6 +24,7 @@ type agentFlags struct {
 	lab                      string
 	port, paths              int
 	readOnly                 bool
+	collector                string
 }
 
 // newAgent is `braid agent`.
@@ -37,7 +39,8 @@ the monitor ask them (braid why HOST, braid stat HOST). Without the monitor it g
 keeps what it sees for an hour, which the monitor gets when it is back.`,
 		Example: `  braid agent --monitor 10.0.0.1:7480 --join-file join-agent --rack r17
   braid agent --nats tls://nats1.example:4222 --nats-creds agent.creds --rack r17
-  BRAID_JOIN=braid1.agent... braid agent --name db3 --local 10.0.7.3`,
+  BRAID_JOIN=braid1.agent... braid agent --name db3 --local 10.0.7.3
+  braid agent --monitor 10.0.0.1:7480 --join-file join-agent --otlp http://127.0.0.1:4318`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -52,6 +55,7 @@ keeps what it sees for an hour, which the monitor gets when it is back.`,
 	flags.IntVar(&f.paths, "paths", 128, "source ports that it probes from")
 	flags.StringVar(&f.lab, "lab", "", "report what the switches of this lab count (see braid lab)")
 	flags.BoolVar(&f.readOnly, "read-only", false, "let operators elsewhere look at the programs of this machine, but not change them")
+	flags.StringVar(&f.collector, "otlp", "", "OpenTelemetry collector that gets the traces of programs as spans, by OTLP over HTTP as JSON, such as\nhttp://127.0.0.1:4318; headers for it are taken from OTEL_EXPORTER_OTLP_HEADERS")
 	return cmd
 }
 
@@ -67,6 +71,12 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	}
 	if f.port < 0 || f.port > 65535 || f.paths < 1 {
 		return usageError{fmt.Errorf("--port %d, --paths %d: want a port, and one path at least", f.port, f.paths)}
+	}
+	headers := os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")
+	if f.collector != "" {
+		if _, err := otlp.New(f.collector, "", headers); err != nil {
+			return usageError{fmt.Errorf("--otlp: %w", err)}
+		}
 	}
 	if f.name == "" {
 		if f.name, err = os.Hostname(); err != nil {
@@ -92,7 +102,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	defer manager.Close()
 	cfg := monitor.AgentConfig{
 		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join, External: f.external,
-		State: f.state, ReadOnly: f.readOnly, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
+		State: f.state, ReadOnly: f.readOnly, Collector: f.collector, CollectorHeaders: headers, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
 	}
 	if f.lab != "" {
 		cfg.Switches = func() ([]monitor.SwitchPort, error) { return trials.SwitchPorts(f.lab) }
