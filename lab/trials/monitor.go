@@ -172,6 +172,9 @@ func (w *watched) suffer(t *trouble) (named *monitor.Alarm, took time.Duration, 
 		named = t.named(state.Alarms)
 	}
 	took = time.Since(began)
+	if named != nil && w.Named != nil {
+		err = w.Named(w.page.URL(), named)
+	}
 	heal()
 	if err != nil && !errors.Is(err, errNotNamed) {
 		return nil, took, err

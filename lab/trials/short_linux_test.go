@@ -44,7 +44,7 @@ func TestShortForm(t *testing.T) {
 		t.Skipf("a minute or two of full load: set %s=1 to run it", askedFor)
 	}
 	t.Setenv(asAgent, "1")
-	options := Options{Quick: true, Margin: margin, Kinds: []traffic.Kind{traffic.MP}, Command: []string{os.Args[0]}}
+	options := Options{Quick: true, Margin: margin, Kinds: []traffic.Kind{traffic.MP}, Command: []string{os.Args[0]}, Named: browse(t)}
 	for _, trial := range All() {
 		t.Run(trial.Name, func(t *testing.T) {
 			before := readProcessors(t)

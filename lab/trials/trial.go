@@ -14,6 +14,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/lab"
 	"github.com/braid-rdma/braid/lab/traffic"
+	"github.com/braid-rdma/braid/monitor"
 )
 
 // Trial is one experiment.
@@ -84,6 +85,8 @@ type Options struct {
 	Command []string
 	// Progress, if not nil, is told in a few words what happens.
 	Progress func(text string)
+	// Named, if not nil, is called while a fault lasts that a monitor has named, with the address of its page.
+	Named func(page string, alarm *monitor.Alarm) error
 }
 
 // Outcome is what a trial found.
