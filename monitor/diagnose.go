@@ -404,7 +404,10 @@ func (e *evidence) ways() []Alarm {
 		return nil
 	}
 	slices.Sort(paths)
-	of, where := "fabric", fmt.Sprintf("between %d pairs of racks", len(pairs))
+	of, where := "fabric", "between two racks"
+	if len(pairs) > 1 {
+		where = fmt.Sprintf("between %d pairs of racks", len(pairs))
+	}
 	for rack, n := range touched {
 		if n == len(pairs) && len(pairs) > 1 {
 			of, where = rack, fmt.Sprintf("between %s and %d other racks", rack, n)

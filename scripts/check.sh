@@ -69,15 +69,15 @@ step_lint() {
   export GOGC=400 # half of its time would go into collecting garbage
   "$linter" run --allow-parallel-runners ./...
   (cd bench && "$linter" run --allow-parallel-runners ./...)
-  vet_ibverbs
+  lint_ibverbs "$linter"
 }
 
-# The engine on libibverbs is compiled with its tag only, and needs C: the linter would read all that it uses a second time.
-vet_ibverbs() {
+# The engine on libibverbs is compiled with its tag only, and needs C.
+lint_ibverbs() {
   if [[ ! -e /usr/include/infiniband/verbs.h ]] || ! command -v "$(go env CC)" >/dev/null; then
     skip "lint: package ibverbs with its tag needs a C compiler and libibverbs-dev"
   fi
-  CGO_ENABLED=1 go vet -tags ibverbs ./ibverbs
+  CGO_ENABLED=1 "$1" run --allow-parallel-runners --build-tags ibverbs ./ibverbs
 }
 
 # Other systems lack engines, but everything builds there and says so. What keeps it
