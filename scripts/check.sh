@@ -96,7 +96,7 @@ step_darwin() {
 # plots, which are drawn side by side by their test alone, and trials, which only the lab runs.
 needs_detector() {
   packages_with '(^|[^[:alnum:]_"])go (func\b|[[:alnum:]_.]+\()|\.Go\(func|\.Go\([a-z.]+\)|\.Parallel\(|AfterFunc\(' |
-    grep -v -e /experiments/figures/ -e /transport$ -e /interop/rxe$ -e /cmd/braid/command$ -e /experiments/plot$ -e /lab/trials$
+    grep -v -e /experiments/figures/ -e /transport$ -e /interop/rxe$ -e /cmd/braid/command$ -e /cmd/braid/full$ -e /experiments/plot$ -e /lab/trials$
 }
 
 # What the detector would falsify, or what is not built with it, is tested without it as well:
@@ -190,12 +190,12 @@ step_seeds() {
 }
 
 # Random networks, work and faults: what braid promises is checked in each.
-step_fuzz() { go run ./cmd/braid sim fuzz --first "$seed_base" --seeds "$BRAID_SIM_SEEDS"; }
+step_fuzz() { go run ./cmd/braid-full sim fuzz --first "$seed_base" --seeds "$BRAID_SIM_SEEDS"; }
 
 # The quick version of a figure of each paper, with the report. The tests of the figures have run
 # them all and checked the numbers; this shows that the command makes the report, and that a browser shows it.
 step_figures() {
-  go run ./cmd/braid sim figure mp-rdma-11a data-partition-8-11 virtuoso x-rdma-10 roce-storm --quick --out "$scratch/figures" >"$scratch/figures.txt"
+  go run ./cmd/braid-full sim figure mp-rdma-11a data-partition-8-11 virtuoso x-rdma-10 roce-storm --quick --out "$scratch/figures" >"$scratch/figures.txt"
   tail -n 2 "$scratch/figures.txt"
   BRAID_REPORT=$scratch/figures/index.html go test -count=1 -v -run '^TestReportInABrowser$' ./experiments/figures >"$scratch/browser" 2>&1 || {
     failures "$scratch/browser"

@@ -8,6 +8,8 @@
 //	braid stat                        show the contexts and channels of running programs
 //
 //	braid lab run cuts                measure on a network of namespaces whose paths are cut
+//
+// Simulator, lab, agent and monitor are in braid-full, which this finds, or builds once.
 package main
 
 import "github.com/braid-rdma/braid/cmd/braid/command"

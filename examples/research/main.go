@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/braid-rdma/braid/cmd/braid/command"
+	"github.com/braid-rdma/braid/cmd/braid/full"
 	"github.com/braid-rdma/braid/transport"
 )
 
@@ -57,5 +57,5 @@ func main() {
 	if len(os.Args) == 1 {
 		os.Args = append(os.Args, "sim", "run", "examples/research/scenario.yaml")
 	}
-	command.Main()
+	full.Main()
 }

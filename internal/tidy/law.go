@@ -135,6 +135,12 @@ var law = map[string]roomLaw{
 	"cmd": {rooms: slices.Concat(libraryRooms, []string{
 		"sim/fuzz", "lab", "experiments", "monitor", "internal/perf", "internal/demo", "internal/ping", "internal/qlog",
 	})},
+	// The everyday command is built in seconds: it has none of what is large.
+	"cmd/braid/command": {
+		rooms:      slices.Concat(libraryRooms, []string{"cmd", "internal/perf", "internal/demo", "internal/ping"}),
+		core:       true,
+		thirdParty: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
+	},
 	"examples": {rooms: slices.Concat(libraryRooms, []string{"lab", "experiments", "cmd"})},
 	"bench":    {rooms: libraryRooms},
 	"interop":  {rooms: libraryRooms},

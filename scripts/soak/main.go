@@ -42,7 +42,7 @@ var kinds = []kind{
 	{"bundle", []string{"test", "-c"}, "./bundle/machine", 4000, testCommand("^TestSeeds$")},
 	{"session", []string{"test", "-c"}, "./internal/session", 1000, testCommand("^TestSeeds$")},
 	{"mock", []string{"test", "-c"}, "./internal/mock", 1000, testCommand("^TestSeeds$")},
-	{"sim", []string{"build"}, "./cmd/braid", 200, func(program string, first, count uint64) *exec.Cmd {
+	{"sim", []string{"build"}, "./cmd/braid-full", 200, func(program string, first, count uint64) *exec.Cmd {
 		cmd := exec.Command(program, "sim", "fuzz", "--workers", "1",
 			"--first", strconv.FormatUint(first, 10), "--seeds", strconv.FormatUint(count, 10))
 		// A network is large for a moment: its memory is better kept than given back.

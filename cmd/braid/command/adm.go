@@ -14,12 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
 
 // newAdm is `braid adm`.
-func newAdm() *cobra.Command {
-	cmd := group(&cobra.Command{
+func newAdm(more *More) *cobra.Command {
+	cmd := cli.Group(&cobra.Command{
 		Use:   "adm",
 		Short: "Show and change the parameters of running programs",
 		Long: `adm shows the parameters of programs of this user that use braid, and changes those
@@ -37,7 +38,7 @@ with the token of an operator, or of a reader where nothing is changed.`,
   braid adm history
   braid adm rollback 4711`,
 	})
-	cmd.AddCommand(newAdmShow(), newAdmSet(), newAdmHistory(), newAdmRollBack())
+	cmd.AddCommand(newAdmShow(more), newAdmSet(more), newAdmHistory(more), newAdmRollBack(more))
 	return cmd
 }
 
@@ -47,12 +48,12 @@ type admFlags struct {
 	asJSON bool
 }
 
-func (f *admFlags) register(cmd *cobra.Command) {
+func (f *admFlags) register(cmd *cobra.Command, more *More) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringSliceVarP(&f.labels, "label", "l", nil, "only programs with this label, name=value")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object, and nothing else")
-	f.registerHosts(cmd)
+	f.registerHosts(cmd, more)
 	cmd.ValidArgsFunction = completePrograms
 }
 
@@ -91,14 +92,14 @@ func admAsk[T any](cmd *cobra.Command, f *admFlags, args []string, ask func(*ope
 	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		wrong = append(wrong, printJSON(w, admReport[T]{1, all}))
+		wrong = append(wrong, cli.PrintJSON(w, admReport[T]{1, all}))
 	} else {
 		print(w, all)
 	}
 	return errors.Join(wrong...)
 }
 
-func newAdmShow() *cobra.Command {
+func newAdmShow(more *More) *cobra.Command {
 	var f admFlags
 	cmd := &cobra.Command{
 		Use:   "show [PID | HOST] ...",
@@ -107,13 +108,13 @@ func newAdmShow() *cobra.Command {
 each value has those that have it. A * marks what can change while they run.`,
 		Example: `  braid adm show
   braid adm show 4711 --json`,
-		Args: arguments(cobra.ArbitraryArgs),
+		Args: cli.Arguments(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(p *operate.Program) ([]operate.Parameter, error) { return p.Parameters(cmd.Context()) }
 			return admAsk(cmd, &f, args, ask, printParameters)
 		},
 	}
-	f.register(cmd)
+	f.register(cmd, more)
 	return cmd
 }
 
@@ -152,14 +153,14 @@ func printParameters(w io.Writer, all []ofProgram[[]operate.Parameter]) {
 	t.Flush()
 }
 
-func newAdmHistory() *cobra.Command {
+func newAdmHistory(more *More) *cobra.Command {
 	var f admFlags
 	cmd := &cobra.Command{
 		Use:     "history [PID | HOST] ...",
 		Short:   "Show who changed what and when",
 		Long:    `history lists the changes of parameters that programs remember, the last hundred of each.`,
 		Example: `  braid adm history`,
-		Args:    arguments(cobra.ArbitraryArgs),
+		Args:    cli.Arguments(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(p *operate.Program) ([]operate.Change, error) { return p.History(cmd.Context()) }
 			return admAsk(cmd, &f, args, ask, func(w io.Writer, all []ofProgram[[]operate.Change]) {
@@ -171,11 +172,11 @@ func newAdmHistory() *cobra.Command {
 			})
 		},
 	}
-	f.register(cmd)
+	f.register(cmd, more)
 	return cmd
 }
 
-func newAdmRollBack() *cobra.Command {
+func newAdmRollBack(more *More) *cobra.Command {
 	var (
 		f      admFlags
 		change int
@@ -188,10 +189,10 @@ that was not undone, or the one with a number. It is refused where somebody has 
 the same since.`,
 		Example: `  braid adm rollback 4711
   braid adm rollback 4711 --change 3`,
-		Args: arguments(cobra.ArbitraryArgs),
+		Args: cli.Arguments(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args)+len(f.labels)+len(f.hosts) == 0 {
-				return usageError{errors.New("rollback needs a process, a --label or a --host")}
+				return cli.Usage(errors.New("rollback needs a process, a --label or a --host"))
 			}
 			ask := func(p *operate.Program) (*operate.Change, error) {
 				return p.RollBack(cmd.Context(), change, operator())
@@ -199,7 +200,7 @@ the same since.`,
 			return admAsk(cmd, &f, args, ask, printChanges)
 		},
 	}
-	f.register(cmd)
+	f.register(cmd, more)
 	cmd.Flags().IntVar(&change, "change", 0, "the number of the change; default: the last one")
 	return cmd
 }

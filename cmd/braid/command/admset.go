@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
 
@@ -23,7 +24,7 @@ type admSetFlags struct {
 	values      map[string]string
 }
 
-func newAdmSet() *cobra.Command {
+func newAdmSet(more *More) *cobra.Command {
 	var f admSetFlags
 	cmd := &cobra.Command{
 		Use:   "set NAME=VALUE ... [PID | HOST] ...",
@@ -41,7 +42,7 @@ the others are left alone.`,
   braid adm set log=info --label role=db
   braid adm set memory=256MiB --label role=db --canary 1 --watch-for 30s
   braid adm set window=128 --all --dry-run`,
-		Args: arguments(cobra.MinimumNArgs(1)),
+		Args: cli.Arguments(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rest, err := f.parseValues(args)
 			if err != nil {
@@ -50,7 +51,7 @@ the others are left alone.`,
 			return f.run(cmd, rest)
 		},
 	}
-	f.register(cmd)
+	f.register(cmd, more)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "all programs of this user")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only check whether the programs would take it")
@@ -69,17 +70,17 @@ func (f *admSetFlags) parseValues(args []string) (rest []string, err error) {
 			continue
 		}
 		if _, twice := f.values[name]; twice {
-			return nil, usageError{fmt.Errorf("%s has two values", name)}
+			return nil, cli.Usage(fmt.Errorf("%s has two values", name))
 		}
 		f.values[name] = value
 	}
 	switch {
 	case len(f.values) == 0:
-		return nil, usageError{errors.New("want NAME=VALUE, such as keepalive=5s")}
+		return nil, cli.Usage(errors.New("want NAME=VALUE, such as keepalive=5s"))
 	case !f.all && len(rest)+len(f.labels)+len(f.hosts) == 0:
-		return nil, usageError{errors.New("which programs: give process numbers, --label, --host or --all")}
+		return nil, cli.Usage(errors.New("which programs: give process numbers, --label, --host or --all"))
 	case f.canary < 0 || f.watched <= 0 || f.watched > time.Minute:
-		return nil, usageError{errors.New("--canary must not be negative, and --watch-for more than 0 and at most 1m")}
+		return nil, cli.Usage(errors.New("--canary must not be negative, and --watch-for more than 0 and at most 1m"))
 	}
 	return rest, nil
 }
@@ -103,7 +104,7 @@ func (f *admSetFlags) run(cmd *cobra.Command, pids []string) error {
 		return err
 	}
 	if f.asJSON {
-		return printJSON(cmd.OutOrStdout(), admReport[*operate.Change]{1, changes})
+		return cli.PrintJSON(cmd.OutOrStdout(), admReport[*operate.Change]{1, changes})
 	}
 	if f.dryRun {
 		fmt.Fprintf(cmd.OutOrStdout(), "%d programs would take it\n", len(programs))

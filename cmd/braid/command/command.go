@@ -1,78 +1,75 @@
-// Package command is the command braid, for its own main and for programs that add to it: path
-// policies, congestion controls and figures that they register have names on the command line,
-// in scenarios and in sweeps like those that braid has.
+// Package command is the everyday command braid: what measures, shows and looks. Simulator, lab, agent and monitor, which
+// need much more code, are in package full; this one finds the program that has them (see handOver) and lets it do the rest.
 //
-//	func main() {
-//		transport.PathPolicies.Register(...)
-//		command.Main()
-//	}
-//
-// This package has the flags and the printing; what the commands do is in
-// internal/perf, internal/demo, experiments and lab.
+// This package has the flags and the printing; what the commands do is in internal/perf, internal/demo, internal/ping and operate.
 package command
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/demo"
 	"github.com/braid-rdma/braid/internal/perf"
-	"github.com/braid-rdma/braid/lab"
+	"github.com/braid-rdma/braid/operate"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // as shells report a program that SIGINT ended
-)
+// Main runs the everyday command, and ends the process.
+func Main() { New(light()).Main() }
 
-// Main runs the command line of the process, and ends the process.
-func Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+// More is what the full command has besides the everyday one.
+type More struct {
+	// Commands are those that this package does not have.
+	Commands func() []*cobra.Command
+	// Connect connects to a monitor.
+	Connect func(cmd *cobra.Command, f *cli.MonitorFlags) (Monitor, error)
+	// Mesh is `braid ping --mesh`, and DemoMonitor `braid demo --monitor`.
+	Mesh        func(cmd *cobra.Command, f *cli.MonitorFlags, asJSON bool) error
+	DemoMonitor func(cmd *cobra.Command, duration time.Duration) error
+	// Usage are errors for which the command line is to blame.
+	Usage []error
 }
 
-// run executes a command line and returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	executed, err := root.ExecuteContextC(ctx)
-	switch {
-	case err == nil:
-		return exitOK
-	case ctx.Err() != nil:
-		// Whatever failed then, failed because the user asked for the end.
-		fmt.Fprintln(stderr, "braid: interrupted")
-		return exitInterrupted
-	}
-	fmt.Fprintln(stderr, "braid:", err)
-	if isUsage(err) {
-		fmt.Fprintf(stderr, "Try '%s --help'.\n", executed.CommandPath())
-		return exitUsage
-	}
-	return exitFailed
+// Monitor is a connection to a monitor, by which programs of other machines are reached.
+type Monitor interface {
+	// Hosts are the machines that report.
+	Hosts(ctx context.Context) ([]string, error)
+	// Programs are those of a machine.
+	Programs(ctx context.Context, host string) ([]*operate.Program, error)
+	// Alarms are those about some machines, or about all if one is everyHost, about their racks, and about paths.
+	Alarms(ctx context.Context, hosts []string) ([]Alarm, error)
+	Close()
 }
 
-// usageError is a command line that makes no sense.
-type usageError struct{ error }
+// Alarm is something that is wrong.
+type Alarm struct {
+	Line  string // for people
+	Whole any    // for programs
+}
 
-func (e usageError) Unwrap() error { return e.error }
-
-// isUsage says whether an error is the command line's fault.
-func isUsage(err error) bool {
-	var usage usageError
-	return errors.As(err, &usage) || errors.Is(err, perf.ErrSpec) || errors.Is(err, demo.ErrConfig) ||
-		errors.Is(err, lab.ErrOptions) || errors.Is(err, lab.ErrNode)
+// New makes the command.
+func New(more *More) *cli.Program {
+	root := cli.Group(&cobra.Command{
+		Use:   "braid",
+		Short: "RDMA over many paths, on any NIC",
+		Long: `braid is RDMA over all paths of a network, on any NIC, without special
+hardware, kernel module or privilege (lab alone needs root). Start with 'braid demo'.`,
+		Example: `  braid demo
+  braid perf write bw --loopback
+  braid perf serve
+  braid ping --loopback -c 8
+  braid stat --watch
+  braid why
+  braid sim run quickstart
+  braid lab run cuts`,
+	})
+	root.SilenceUsage = true
+	root.SilenceErrors = true
+	root.DisableAutoGenTag = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	root.AddCommand(newDemo(more), newPerf(), newPing(more), newStat(more), newWhy(more), newAdm(more), newVersion())
+	root.AddCommand(more.Commands()...)
+	return &cli.Program{Root: root, Usage: append([]error{perf.ErrSpec, demo.ErrConfig}, more.Usage...)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/demo"
 	"github.com/braid-rdma/braid/verbs"
@@ -18,14 +19,14 @@ import (
 var errNotVerified = errors.New("not verified: see the report for what was wrong")
 
 // newDemo is `braid demo`.
-func newDemo() *cobra.Command {
+func newDemo(more *More) *cobra.Command {
 	var (
 		config    demo.Config
 		duration  float64
 		asJSON    bool
 		responder bool
 		monitored bool
-		trace     tracer
+		trace     cli.Trace
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -41,7 +42,7 @@ It fails if a single byte is not what it should be.
 --monitor shows something else: a monitor with its page, two agents and some traffic, in
 one process, until it is interrupted, or for --duration.`,
 		Example: "  braid demo\n  braid demo --paths 8 --duration 12\n  braid demo --json\n  braid demo --monitor",
-		Args:    arguments(cobra.NoArgs),
+		Args:    cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if responder {
 				return runResponder(cmd, config.Paths)
@@ -50,7 +51,7 @@ one process, until it is interrupted, or for --duration.`,
 				if !cmd.Flags().Changed("duration") {
 					duration = 0 // until it is interrupted
 				}
-				return runDemoMonitor(cmd, seconds(duration))
+				return more.DemoMonitor(cmd, seconds(duration))
 			}
 			config.Duration = seconds(duration)
 			checked := config.WithDefaults()
@@ -66,9 +67,9 @@ one process, until it is interrupted, or for --duration.`,
 	flags.IntVar(&config.Size, "size", 16<<20, "bytes of the memory that is written, read and streamed to")
 	flags.Float64Var(&duration, "duration", 6, "seconds of the stream; one path is cut in the second third")
 	flags.IntVar(&config.CutPath, "cut-path", 1, "the path that is cut")
-	registerPolicy(cmd, &config.Policy)
-	registerCC(cmd, &config.CC, false)
-	trace.register(cmd, "what the requester's queue pair does")
+	cli.RegisterPolicy(cmd, &config.Policy)
+	cli.RegisterCC(cmd, &config.CC, false)
+	trace.Register(cmd, "what the requester's queue pair does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
 	flags.BoolVar(&monitored, "monitor", false, "show the monitor and its page instead")
 	flags.BoolVar(&responder, "responder", false, "be the second process")
@@ -79,12 +80,12 @@ one process, until it is interrupted, or for --duration.`,
 
 // runDemo starts the second process, gives the demonstration and prints it.
 // The process is gone when it returns.
-func runDemo(cmd *cobra.Command, config demo.Config, trace *tracer, asJSON bool) (err error) {
-	if err := trace.open(cmd, false); err != nil {
+func runDemo(cmd *cobra.Command, config demo.Config, trace *cli.Trace, asJSON bool) (err error) {
+	if err := trace.Open(cmd, false); err != nil {
 		return err
 	}
-	defer trace.close(cmd, &err)
-	config.Trace = trace.device("requester")
+	defer trace.Close(cmd, &err)
+	config.Trace = trace.Device("requester")
 	second, err := child.Start(cmd.Context(), "demo", "--responder", "--paths", strconv.Itoa(config.Paths))
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func runDemo(cmd *cobra.Command, config demo.Config, trace *tracer, asJSON bool)
 		return err
 	}
 	if asJSON {
-		err = printJSON(out, report)
+		err = cli.PrintJSON(out, report)
 	} else {
 		err = printDemoSummary(out, report)
 	}
@@ -113,7 +114,7 @@ func runDemo(cmd *cobra.Command, config demo.Config, trace *tracer, asJSON bool)
 
 // newDemoDisplay is the progress display for a writer.
 func newDemoDisplay(w io.Writer, config demo.Config) demoDisplay {
-	if isTerminal(w) {
+	if cli.IsTerminal(w) {
 		return &demoScreen{w: w, paths: config.Paths}
 	}
 	return &demoLines{w: w}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/udp"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -24,7 +25,7 @@ func (o *opener) check() error {
 		return nil
 	}
 	if _, err := netip.ParseAddr(o.local); err != nil {
-		return usageError{fmt.Errorf("--local %q is no IP address", o.local)}
+		return cli.Usage(fmt.Errorf("--local %q is no IP address", o.local))
 	}
 	return nil
 }
@@ -32,7 +33,7 @@ func (o *opener) check() error {
 // setTOS sets the traffic class by the byte of the IP header that it is a part of.
 func (o *opener) setTOS(tos int) error {
 	if tos < 0 || tos > 255 {
-		return usageError{fmt.Errorf("--tos %d: use 0 to 255", tos)}
+		return cli.Usage(fmt.Errorf("--tos %d: use 0 to 255", tos))
 	}
 	o.dscp = uint8(tos) >> 2
 	return nil

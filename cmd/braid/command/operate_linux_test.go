@@ -7,23 +7,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
 
 // `braid why` tells of the programs that run, for people and for programs.
 func TestWhy(t *testing.T) {
 	statDir(t)
-	if code, _, stderr := braid(t, "why", "--for", "10ms"); code != exitFailed || !strings.Contains(stderr, "no program") {
+	if code, _, stderr := braid(t, "why", "--for", "10ms"); code != cli.ExitFailed || !strings.Contains(stderr, "no program") {
 		t.Errorf("nobody is there: %d, %s", code, stderr)
 	}
 	statTraffic(t)
 	code, stdout, stderr := braid(t, "why", "--for", "100ms", "--all")
-	if code != exitOK || stderr != "" || strings.Count(stdout, "queue pairs, looked at") != 2 || !strings.Contains(stdout, "channel 0 with 127.") {
+	if code != cli.ExitOK || stderr != "" || strings.Count(stdout, "queue pairs, looked at") != 2 || !strings.Contains(stdout, "channel 0 with 127.") {
 		t.Errorf("%d, %s\n%s", code, stderr, stdout)
 	}
 	code, stdout, stderr = braid(t, "why", "--for", "100ms", "--json", fmt.Sprintf("%d/0", os.Getpid()))
 	var report whyReport
-	if err := json.Unmarshal([]byte(stdout), &report); code != exitOK || err != nil {
+	if err := json.Unmarshal([]byte(stdout), &report); code != cli.ExitOK || err != nil {
 		t.Fatalf("%d, %v, %s", code, err, stderr)
 	}
 	if report.Schema != 1 || len(report.Programs) != 2 {
@@ -35,19 +36,19 @@ func TestWhy(t *testing.T) {
 		}
 	}
 	code, _, stderr = braid(t, "why", "--for", "10ms", fmt.Sprintf("%d/999", os.Getpid()))
-	if code != exitFailed || !strings.Contains(stderr, "no such queue pair or channel") || strings.Contains(stderr, "no program") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "no such queue pair or channel") || strings.Contains(stderr, "no program") {
 		t.Errorf("a channel that is not there: %d, %s", code, stderr)
 	}
-	if code, _, stderr = braid(t, "why", "--for", "10ms", "999999999"); code != exitFailed || !strings.Contains(stderr, "no such program") {
+	if code, _, stderr = braid(t, "why", "--for", "10ms", "999999999"); code != cli.ExitFailed || !strings.Contains(stderr, "no such program") {
 		t.Errorf("a process that is not there: %d, %s", code, stderr)
 	}
 }
 
 func TestWhyBadArguments(t *testing.T) {
 	for _, args := range [][]string{
-		{"what"}, {"0"}, {"12/"}, {"12/x"}, {"12/0xfffffff"}, {"12/-1"}, {"--for", "1ms"}, {"--for", "2h"}, {"--label", "rack"},
+		{"0"}, {"12/"}, {"12/x"}, {"12/0xfffffff"}, {"12/-1"}, {"--for", "1ms"}, {"--for", "2h"}, {"--label", "rack"},
 	} {
-		if code, _, stderr := braid(t, append([]string{"why"}, args...)...); code != exitUsage {
+		if code, _, stderr := braid(t, append([]string{"why"}, args...)...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 	}
@@ -65,20 +66,20 @@ func TestAdm(t *testing.T) {
 		}
 		return stdout, stderr
 	}
-	if out, _ := adm(exitOK, "show"); !strings.Contains(out, "keepalive") || !strings.Contains(out, "10s") {
+	if out, _ := adm(cli.ExitOK, "show"); !strings.Contains(out, "keepalive") || !strings.Contains(out, "10s") {
 		t.Errorf("show: %s", out)
 	}
-	if _, complaint := adm(exitFailed, "set", "keepalive=7s", "window=3", "--all"); !strings.Contains(complaint, "nothing is changed") {
+	if _, complaint := adm(cli.ExitFailed, "set", "keepalive=7s", "window=3", "--all"); !strings.Contains(complaint, "nothing is changed") {
 		t.Errorf("a bad change: %s", complaint)
 	}
-	if out, _ := adm(exitOK, "set", "keepalive=7s", "--all", "--dry-run"); !strings.Contains(out, "2 programs would take it") {
+	if out, _ := adm(cli.ExitOK, "set", "keepalive=7s", "--all", "--dry-run"); !strings.Contains(out, "2 programs would take it") {
 		t.Errorf("a dry run: %s", out)
 	}
-	if out, _ := adm(exitOK, "show"); strings.Contains(out, "7s") {
+	if out, _ := adm(cli.ExitOK, "show"); strings.Contains(out, "7s") {
 		t.Errorf("something was changed: %s", out)
 	}
-	adm(exitOK, "set", "keepalive=7s", "linger=1s", "--all", "--canary", "1", "--watch-for", "50ms")
-	out, _ := adm(exitOK, "history", "--json")
+	adm(cli.ExitOK, "set", "keepalive=7s", "linger=1s", "--all", "--canary", "1", "--watch-for", "50ms")
+	out, _ := adm(cli.ExitOK, "history", "--json")
 	var report admReport[[]operate.Change]
 	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Programs) != 2 {
 		t.Fatalf("%v: %s", err, out)
@@ -88,32 +89,32 @@ func TestAdm(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	adm(exitUsage, "rollback")
-	adm(exitOK, "rollback", fmt.Sprint(os.Getpid()))
-	if out, _ := adm(exitOK, "show"); strings.Contains(out, "7s") || !strings.Contains(out, "10s") {
+	adm(cli.ExitUsage, "rollback")
+	adm(cli.ExitOK, "rollback", fmt.Sprint(os.Getpid()))
+	if out, _ := adm(cli.ExitOK, "show"); strings.Contains(out, "7s") || !strings.Contains(out, "10s") {
 		t.Errorf("after the roll-back: %s", out)
 	}
 	for _, args := range [][]string{
-		{"set"}, {"set", "keepalive=7s"}, {"set", "--all"}, {"set", "a=1", "a=2", "--all"}, {"set", "a=1", "--all", "--canary", "-1"}, {"set", "a=1", "x"}, {"dance"},
+		{"set"}, {"set", "keepalive=7s"}, {"set", "--all"}, {"set", "a=1", "a=2", "--all"}, {"set", "a=1", "--all", "--canary", "-1"}, {"dance"},
 	} {
-		adm(exitUsage, args...)
+		adm(cli.ExitUsage, args...)
 	}
 }
 
 // `braid stat --qp` shows devices, queue pairs and paths.
 func TestStatQueuePairs(t *testing.T) {
 	statDir(t)
-	if code, _, stderr := braid(t, "stat", "--qp", "--interval", "0"); code != exitFailed || !strings.Contains(stderr, "no program") {
+	if code, _, stderr := braid(t, "stat", "--qp", "--interval", "0"); code != cli.ExitFailed || !strings.Contains(stderr, "no program") {
 		t.Errorf("nobody is there: %d, %s", code, stderr)
 	}
 	statTraffic(t)
 	code, stdout, stderr := braid(t, "stat", "--paths", "--interval", "50ms")
-	if code != exitOK || stderr != "" || strings.Count(stdout, "device [127.") != 2 || !strings.Contains(stdout, "in use") || !strings.Contains(stdout, "RTS") {
+	if code != cli.ExitOK || stderr != "" || strings.Count(stdout, "device [127.") != 2 || !strings.Contains(stdout, "in use") || !strings.Contains(stdout, "RTS") {
 		t.Errorf("%d, %s\n%s", code, stderr, stdout)
 	}
 	code, stdout, stderr = braid(t, "stat", "--qp", "--interval", "0", "--json")
 	var report devicesJSON
-	if err := json.Unmarshal([]byte(stdout), &report); code != exitOK || err != nil || len(report.Devices) != 2 {
+	if err := json.Unmarshal([]byte(stdout), &report); code != cli.ExitOK || err != nil || len(report.Devices) != 2 {
 		t.Fatalf("%d, %v, %s", code, err, stderr)
 	}
 	for _, d := range report.Devices {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
 // newPerf is `braid perf`.
 func newPerf() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "perf",
 		Short: "Measure bandwidth and latency, with the flags and columns of perftest",
 		Long: `perf measures RDMA operations between two processes. Start a server on one
@@ -44,7 +45,7 @@ var metricTitles = map[perf.Metric]string{perf.Bandwidth: "bandwidth", perf.Late
 
 // newPerfOp is `braid perf OP`, with a subcommand for each metric.
 func newPerfOp(op perf.Op) *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:     string(op),
 		Short:   "Measure " + opTitles[op],
 		Example: fmt.Sprintf("  braid perf %s bw --loopback\n  braid perf %s lat HOST", op, op),
@@ -82,16 +83,16 @@ With HOST it measures against a server there ('braid perf serve', or this same
 command without HOST); with --loopback between two processes that it starts
 itself. With neither it is the server of this test, for one client.`,
 		Example: fmt.Sprintf("  %s --loopback\n  %s HOST -D 10 --paths 8\n  %s --loopback --json", path, path, path),
-		Args:    arguments(cobra.MaximumNArgs(1)),
+		Args:    cli.Arguments(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := f.finish(cmd, args); err != nil {
 				return err
 			}
 			f.notices(cmd)
-			if err := f.trace.open(cmd, false); err != nil {
+			if err := f.trace.Open(cmd, false); err != nil {
 				return err
 			}
-			defer f.trace.close(cmd, &err)
+			defer f.trace.Close(cmd, &err)
 			switch {
 			case f.loopback:
 				return withLoopback(cmd, f, func(address string) error { return runClient(cmd, f, address) })
@@ -119,7 +120,7 @@ func runClient(cmd *cobra.Command, f *perfFlags, address string) error {
 	var failed error
 	for _, size := range f.sizes() {
 		spec := f.spec
-		spec.Size, spec.Trace = size, f.trace.device("client")
+		spec.Size, spec.Trace = size, f.trace.Device("client")
 		measure := client.Run
 		if f.compat != "" {
 			measure = client.RunPerftest
@@ -181,7 +182,7 @@ func runSingleServer(cmd *cobra.Command, f *perfFlags) error {
 	defer table.close()
 	var printed error
 	server := &perf.Server{
-		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric, Trace: f.trace.device("server"),
+		Listener: listener, Once: true, Op: f.spec.Op, Metric: f.spec.Metric, Trace: f.trace.Device("server"),
 		Limits: perf.Limits{Memory: perf.MemoryForOneClient},
 		Finished: func(_ string, r *perf.Result, _ error) {
 			if r == nil {

@@ -35,7 +35,7 @@ func servePerftest(ctx context.Context, announce io.Writer, address string, serv
 // which has been given the same options.
 func runSinglePerftestServer(cmd *cobra.Command, f *perfFlags) error {
 	spec := f.spec.WithDefaults()
-	spec.Trace = f.trace.device("server")
+	spec.Trace = f.trace.Device("server")
 	table, err := f.openTable(cmd.OutOrStdout())
 	if err != nil {
 		return err

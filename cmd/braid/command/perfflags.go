@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -30,7 +31,7 @@ type perfFlags struct {
 	interval intervalFlag
 	perftest perftestFlags
 	compat   string
-	trace    tracer
+	trace    cli.Trace
 }
 
 // compatPerftest is the value of --compat; there is no other yet.
@@ -39,13 +40,13 @@ const compatPerftest = "perftest"
 // registerCompat adds the flag that names whose programs the peers are.
 func registerCompat(cmd *cobra.Command, compat *string) {
 	cmd.Flags().StringVar(compat, "compat", "", "the peer is a program of another make: perftest (ib_write_bw and its siblings)")
-	complete(cmd, "compat", []string{compatPerftest})
+	cli.Complete(cmd, "compat", []string{compatPerftest})
 }
 
 // checkCompat refuses makes that are not known.
 func checkCompat(compat string) error {
 	if compat != "" && compat != compatPerftest {
-		return usageError{fmt.Errorf("--compat %q: use %s", compat, compatPerftest)}
+		return cli.Usage(fmt.Errorf("--compat %q: use %s", compat, compatPerftest))
 	}
 	return nil
 }
@@ -91,15 +92,15 @@ func (f *perfFlags) registerEnds(cmd *cobra.Command) {
 	flags, s := cmd.Flags(), &f.spec
 	flags.StringVar(&s.QP, "qp", "mp", "type of queue pair: mp (multi-path) or rc (standard)")
 	flags.IntVar(&s.Paths, "paths", 0, "mp: paths of a connection (default: all that both ends offer, 128)")
-	registerPolicy(cmd, &s.Policy)
-	registerCC(cmd, &s.CC, true)
+	cli.RegisterPolicy(cmd, &s.Policy)
+	cli.RegisterCC(cmd, &s.CC, true)
 	flags.Float64Var(&f.lineRate, "line-rate", 0, "rc: Gb/s at which a rate control starts, and never exceeds (default 10)")
 	flags.BoolVar(&s.Paper, "paper", false, "mp: the parameters and mechanisms of the MP-RDMA paper alone")
 	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
-	f.trace.register(cmd, "what this end's queue pairs do")
+	f.trace.Register(cmd, "what this end's queue pairs do")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object; with --report-interval an object on a line for each event")
-	complete(cmd, "qp", []string{"mp", "rc"})
+	cli.Complete(cmd, "qp", []string{"mp", "rc"})
 }
 
 // finish turns the flags into a test and refuses what makes no sense. A value
@@ -107,22 +108,22 @@ func (f *perfFlags) registerEnds(cmd *cobra.Command) {
 func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{"size", "iters", "duration", "tx-depth", "mtu", "qp-timeout", "qp-num", "paths", "line-rate", "rx-depth", "post_list", "cq-mod", "depth"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "0" {
-			return usageError{fmt.Errorf("--%s must be above zero", name)}
+			return cli.Usage(fmt.Errorf("--%s must be above zero", name))
 		}
 	}
 	switch changed := cmd.Flags().Changed; {
 	case f.loopback && len(args) > 0:
-		return usageError{fmt.Errorf("--loopback starts its own server: leave out HOST %q", args[0])}
+		return cli.Usage(fmt.Errorf("--loopback starts its own server: leave out HOST %q", args[0]))
 	case f.loopback && changed("local"):
-		return usageError{fmt.Errorf("--loopback chooses its own addresses: leave out --local")}
+		return cli.Usage(fmt.Errorf("--loopback chooses its own addresses: leave out --local"))
 	case f.loopback && changed("port"):
-		return usageError{fmt.Errorf("--loopback chooses its own port: leave out --port")}
+		return cli.Usage(fmt.Errorf("--loopback chooses its own port: leave out --port"))
 	case f.all && changed("size"):
-		return usageError{fmt.Errorf("--all and --size exclude each other")}
+		return cli.Usage(fmt.Errorf("--all and --size exclude each other"))
 	case changed("duration") && changed("iters"):
-		return usageError{fmt.Errorf("--duration and --iters exclude each other")}
+		return cli.Usage(fmt.Errorf("--duration and --iters exclude each other"))
 	case f.duration < 0 || f.duration > longestDuration:
-		return usageError{fmt.Errorf("--duration %v: use up to %d seconds", f.duration, longestDuration)}
+		return cli.Usage(fmt.Errorf("--duration %v: use up to %d seconds", f.duration, longestDuration))
 	}
 	if err := checkPort(f.port); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (f *perfFlags) finish(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.spec.QP == "rc" && cmd.Flags().Changed("paths") {
-		return usageError{fmt.Errorf("--paths belongs to --qp mp: a standard queue pair has one path")}
+		return cli.Usage(fmt.Errorf("--paths belongs to --qp mp: a standard queue pair has one path"))
 	}
 	checked := f.spec.WithDefaults()
 	if err := checked.Check(); err != nil {
@@ -158,9 +159,9 @@ func (f *perfFlags) finishCompat(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.loopback:
-		return usageError{fmt.Errorf("--loopback starts braid at both ends: leave out --compat")}
+		return cli.Usage(fmt.Errorf("--loopback starts braid at both ends: leave out --compat"))
 	case f.all:
-		return usageError{fmt.Errorf("--all is not possible with --compat: use --size")}
+		return cli.Usage(fmt.Errorf("--all is not possible with --compat: use --size"))
 	}
 	if !cmd.Flags().Changed("qp") && f.perftest.connection == "" {
 		f.spec.QP = "rc"
@@ -173,7 +174,7 @@ func (f *perfFlags) finishCompat(cmd *cobra.Command) error {
 // checkPort refuses what is no port.
 func checkPort(port int) error {
 	if port < 0 || port > 65535 {
-		return usageError{fmt.Errorf("--port %d: use 1 to 65535", port)}
+		return cli.Usage(fmt.Errorf("--port %d: use 1 to 65535", port))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 	"github.com/braid-rdma/braid/sim/workload"
 )
@@ -70,11 +71,11 @@ within the limits that it was started with; it stops when this command does.
 			if err != nil {
 				return err
 			}
-			if err := f.trace.open(cmd, false); err != nil {
+			if err := f.trace.Open(cmd, false); err != nil {
 				return err
 			}
-			defer f.trace.close(cmd, &err)
-			spec.Connection.Trace = f.trace.device("client")
+			defer f.trace.Close(cmd, &err)
+			spec.Connection.Trace = f.trace.Device("client")
 			if f.loopback {
 				return withLoopback(cmd, &f.perfFlags, func(address string) error { return f.run(cmd, spec, []string{address}) })
 			}
@@ -119,7 +120,7 @@ func (f *flowFlags) registerFlows(cmd *cobra.Command) {
 	f.registerQueuePairs(cmd)
 	f.registerInterval(cmd)
 	f.registerEnds(cmd)
-	complete(cmd, "model", flowModels())
+	cli.Complete(cmd, "model", flowModels())
 	_ = cmd.MarkFlagFilename("cdf")
 }
 
@@ -127,7 +128,7 @@ func (f *flowFlags) registerFlows(cmd *cobra.Command) {
 func (f *flowFlags) finishFlows(cmd *cobra.Command, hosts []string) (perf.FlowSpec, error) {
 	spec := perf.FlowSpec{On: f.on, Off: f.off, Drain: f.drain, Seed: f.seed}
 	if len(hosts) == 0 && !f.loopback {
-		return spec, usageError{errors.New("name a HOST where 'braid perf serve' runs, or several, or use --loopback")}
+		return spec, cli.Usage(errors.New("name a HOST where 'braid perf serve' runs, or several, or use --loopback"))
 	}
 	if err := f.finish(cmd, hosts); err != nil {
 		return spec, err
@@ -158,13 +159,13 @@ func (f *flowFlags) checkMesh(cmd *cobra.Command, hosts []string) error {
 	switch {
 	case !f.mesh:
 	case f.incast:
-		return usageError{errors.New("--all-to-all and --incast exclude each other")}
+		return cli.Usage(errors.New("--all-to-all and --incast exclude each other"))
 	case f.loopback:
-		return usageError{errors.New("--loopback starts one server: start several ('braid perf serve --bind ADDR --flows-to 127.0.0.0/8') for --all-to-all")}
+		return cli.Usage(errors.New("--loopback starts one server: start several ('braid perf serve --bind ADDR --flows-to 127.0.0.0/8') for --all-to-all"))
 	case len(hosts) < 2 || len(hosts) > perf.MaxMesh:
-		return usageError{fmt.Errorf("--all-to-all: name 2 to %d hosts", perf.MaxMesh)}
+		return cli.Usage(fmt.Errorf("--all-to-all: name 2 to %d hosts", perf.MaxMesh))
 	case cmd.Flags().Changed("trace"):
-		return usageError{errors.New("--trace: with --all-to-all this machine has no queue pairs to trace")}
+		return cli.Usage(errors.New("--trace: with --all-to-all this machine has no queue pairs to trace"))
 	}
 	return nil
 }
@@ -174,11 +175,11 @@ func (f *flowFlags) offered(cmd *cobra.Command) (float64, error) {
 	changed := cmd.Flags().Changed
 	switch {
 	case changed("rate") && changed("load"):
-		return 0, usageError{errors.New("--rate and --load exclude each other")}
+		return 0, cli.Usage(errors.New("--rate and --load exclude each other"))
 	case changed("load") != changed("link"):
-		return 0, usageError{errors.New("--load and --link belong together: --load 0.5 --link 10 is 5 Gb/s")}
+		return 0, cli.Usage(errors.New("--load and --link belong together: --load 0.5 --link 10 is 5 Gb/s"))
 	case changed("rate") && !(f.rate > 0), changed("load") && !(f.load > 0 && f.link > 0):
-		return 0, usageError{errors.New("--rate, --load and --link must be above zero")}
+		return 0, cli.Usage(errors.New("--rate, --load and --link must be above zero"))
 	case changed("load"):
 		return f.load * f.link * 1e9, nil
 	}
@@ -190,7 +191,7 @@ func (f *flowFlags) sizes(cmd *cobra.Command) (perf.Sizes, error) {
 	flag, text := "--model", f.model
 	switch {
 	case f.cdf != "" && cmd.Flags().Changed("model"):
-		return nil, usageError{errors.New("--cdf and --model exclude each other")}
+		return nil, cli.Usage(errors.New("--cdf and --model exclude each other"))
 	case f.cdf != "":
 		points, err := os.ReadFile(f.cdf)
 		if err != nil {
@@ -204,7 +205,7 @@ func (f *flowFlags) sizes(cmd *cobra.Command) (perf.Sizes, error) {
 	}
 	d, err := workload.ParseDistribution(text)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: %w; or %s", flag, err, elephantsMice)}
+		return nil, cli.Usage(fmt.Errorf("%s: %w; or %s", flag, err, elephantsMice))
 	}
 	if f.cdf == "" && f.model == elephantsMice {
 		return workload.NewDistribution("elephants and mice", d.Points())
@@ -232,9 +233,9 @@ func (f *flowFlags) run(cmd *cobra.Command, spec perf.FlowSpec, addresses []stri
 	var err error
 	switch {
 	case f.json && f.interval.Duration > 0:
-		err = printEvent(out, flowEvent{"result", *result})
+		err = cli.PrintEvent(out, flowEvent{"result", *result})
 	case f.json:
-		err = printJSON(out, result)
+		err = cli.PrintJSON(out, result)
 	default:
 		err = printFlows(out, result)
 	}

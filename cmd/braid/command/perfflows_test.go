@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -88,7 +89,7 @@ func TestPerfFlows(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := braid(t, "perf", "flows", "--loopback", "--cdf", file, "-D", "0.1", "--depth", "2", "--drain", "1m", "--json", "-i", "1m")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")

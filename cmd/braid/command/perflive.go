@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -51,7 +52,7 @@ func (l *perfLive) show(at perf.Progress) {
 	first := l.last.Elapsed == 0
 	l.last = at
 	if l.json {
-		_ = printEvent(l.w, interval)
+		_ = cli.PrintEvent(l.w, interval)
 		return
 	}
 	if first {

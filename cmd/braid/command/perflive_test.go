@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -46,7 +47,7 @@ func TestColumnsOfManyPaths(t *testing.T) {
 // With an interval, JSON is a line for each event: intervals, and the result last.
 func TestPerfEvents(t *testing.T) {
 	code, stdout, stderr := braid(t, "perf", "write", "bw", "--loopback", "--paths", "2", "--json", "-i", "10ms", "-n", "200")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")

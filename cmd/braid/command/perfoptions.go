@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -113,9 +114,9 @@ func (f *perfFlags) finishPerftest(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.compat != "" && cmd.Flags().Changed("rdma_cm"):
-		return usageError{fmt.Errorf("--rdma_cm: perftest's own connecting through rdma_cm is not possible: leave it out at both ends")}
+		return cli.Usage(fmt.Errorf("--rdma_cm: perftest's own connecting through rdma_cm is not possible: leave it out at both ends"))
 	case p.infinitely && (cmd.Flags().Changed("iters") || f.all):
-		return usageError{fmt.Errorf("--run_infinitely excludes --iters and --all")}
+		return cli.Usage(fmt.Errorf("--run_infinitely excludes --iters and --all"))
 	}
 	if p.outJSON && p.jsonFile == "" {
 		p.jsonFile = defaultJSONFile
@@ -180,9 +181,9 @@ func (f *perfFlags) choosesConnection(cmd *cobra.Command) error {
 	qp := strings.ToLower(f.perftest.connection)
 	switch {
 	case !slices.Contains([]string{"rc", "mp"}, qp):
-		return usageError{fmt.Errorf("--connection %s is not possible: use RC or MP", f.perftest.connection)}
+		return cli.Usage(fmt.Errorf("--connection %s is not possible: use RC or MP", f.perftest.connection))
 	case cmd.Flags().Changed("qp") && f.spec.QP != qp:
-		return usageError{fmt.Errorf("--connection %s and --qp %s exclude each other", f.perftest.connection, f.spec.QP)}
+		return cli.Usage(fmt.Errorf("--connection %s and --qp %s exclude each other", f.perftest.connection, f.spec.QP))
 	}
 	f.spec.QP = qp
 	return nil

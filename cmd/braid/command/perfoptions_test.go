@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -113,7 +114,7 @@ func TestGigabitsAndProcessors(t *testing.T) {
 
 func TestHistogramIsPrinted(t *testing.T) {
 	code, stdout, stderr := braid(t, "perf", "read", "lat", "--loopback", "-n", "50", "-H", "-e", "-u", "20")
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
 	if _, histogram, found := strings.Cut(stdout, "up to[usec]"); !found || !strings.Contains(histogram, " 100.00\n") {
@@ -124,7 +125,7 @@ func TestHistogramIsPrinted(t *testing.T) {
 func TestReportInAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	code, stdout, stderr := braid(t, "perf", "write", "bw", "--loopback", "-n", "20", "--out_json_file", file, "--cpu_util")
-	if code != exitOK || !strings.Contains(stdout, "BW average") {
+	if code != cli.ExitOK || !strings.Contains(stdout, "BW average") {
 		t.Fatalf("exit code %d, %s, %s", code, stdout, stderr)
 	}
 	text, err := os.ReadFile(file)
@@ -135,7 +136,7 @@ func TestReportInAFile(t *testing.T) {
 	if err := json.Unmarshal(text, &report); err != nil || report.Iterations != 20 {
 		t.Errorf("error %v, %s", err, text)
 	}
-	if code, _, stderr := braid(t, "perf", "write", "bw", "--loopback", "--out_json_file", file+"/x"); code != exitFailed || !strings.Contains(stderr, "not a directory") {
+	if code, _, stderr := braid(t, "perf", "write", "bw", "--loopback", "--out_json_file", file+"/x"); code != cli.ExitFailed || !strings.Contains(stderr, "not a directory") {
 		t.Errorf("a file that cannot be made: exit code %d, %s", code, stderr)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 	"github.com/braid-rdma/braid/sim/workload"
 )
@@ -33,16 +34,16 @@ func (f *orderFlags) orders(cmd *cobra.Command) (*perf.Orders, error) {
 	if len(f.to) == 0 {
 		for _, name := range []string{"flows-from", "flows-rate", "flows-time"} {
 			if cmd.Flags().Changed(name) {
-				return nil, usageError{fmt.Errorf("--%s belongs to --flows-to: name a network", name)}
+				return nil, cli.Usage(fmt.Errorf("--%s belongs to --flows-to: name a network", name))
 			}
 		}
 		return nil, nil
 	}
 	switch {
 	case !(f.rate > 0): // so written that NaN is caught
-		return nil, usageError{errors.New("--flows-rate must be above zero")}
+		return nil, cli.Usage(errors.New("--flows-rate must be above zero"))
 	case f.time <= 0:
-		return nil, usageError{errors.New("--flows-time must be above zero")}
+		return nil, cli.Usage(errors.New("--flows-time must be above zero"))
 	}
 	orders := &perf.Orders{
 		Rate: f.rate * 1e9, Time: f.time,
@@ -64,7 +65,7 @@ func networks(flag string, texts []string) (found []netip.Prefix, err error) {
 		}
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, usageError{fmt.Errorf("%s %q: use a network such as 10.0.0.0/8", flag, text)}
+			return nil, cli.Usage(fmt.Errorf("%s %q: use a network such as 10.0.0.0/8", flag, text))
 		}
 		found = append(found, prefix.Masked())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/perf"
 )
@@ -61,7 +62,7 @@ options that need nothing of the server. They connect over TCP. ib_send_lat and
 ib_write_lat need a server of their own: 'braid perf send lat --compat perftest'
 with the client's options, and likewise for write.`,
 		Example: "  braid perf serve\n  braid perf serve --once --port 18600\n  braid perf serve --bind loopback\n  braid perf serve --flows-to 10.0.0.0/8 --flows-rate 40\n  braid perf serve --compat perftest",
-		Args:    arguments(cobra.NoArgs),
+		Args:    cli.Arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -114,7 +115,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	}
 	if f.compat != "" {
 		if orders != nil {
-			return usageError{errors.New("--flows-to is for braid's own clients: leave out --compat")}
+			return cli.Usage(errors.New("--flows-to is for braid's own clients: leave out --compat"))
 		}
 		f.device.anyID = true
 		return servePerftest(ctx, cmd.OutOrStdout(), net.JoinHostPort(f.bind, strconv.Itoa(f.port)), &perf.PerftestServer{
@@ -122,7 +123,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		})
 	}
 	if f.device.local != "" {
-		return usageError{errors.New("--local belongs to --compat: use --bind, for clients and data have one address")}
+		return cli.Usage(errors.New("--local belongs to --compat: use --bind, for clients and data have one address"))
 	}
 	listener, err := listenForTests(cmd, f.bind, f.port, &f.device)
 	if err != nil {
@@ -148,11 +149,11 @@ func (f *serveFlags) limits() perf.Limits {
 func (f *serveFlags) checkLimits() error {
 	switch {
 	case f.sessions < 1:
-		return usageError{fmt.Errorf("--max-clients %d: must be above zero", f.sessions)}
+		return cli.Usage(fmt.Errorf("--max-clients %d: must be above zero", f.sessions))
 	case f.memory < 1:
-		return usageError{fmt.Errorf("--max-memory %d: must be above zero", f.memory)}
+		return cli.Usage(fmt.Errorf("--max-memory %d: must be above zero", f.memory))
 	case f.idle <= 0:
-		return usageError{fmt.Errorf("--idle-timeout %v: must be above zero", f.idle)}
+		return cli.Usage(fmt.Errorf("--idle-timeout %v: must be above zero", f.idle))
 	}
 	return nil
 }
@@ -178,7 +179,7 @@ func listenForTests(cmd *cobra.Command, bind string, port int, device *opener) (
 	default:
 		var err error
 		if local, err = netip.ParseAddr(bind); err != nil {
-			return nil, usageError{fmt.Errorf("--bind %q: use an IP address of this machine, or %s", bind, bindLoopback)}
+			return nil, cli.Usage(fmt.Errorf("--bind %q: use an IP address of this machine, or %s", bind, bindLoopback))
 		}
 	}
 	return perf.Listen(local, uint16(port), device.open)

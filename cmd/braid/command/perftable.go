@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/perf"
 )
 
@@ -129,7 +129,7 @@ func (t *perfTable) finish() error {
 		return nil
 	}
 	if t.file != nil {
-		if err := printJSON(t.file, perf.NewReport(t.results)); err != nil {
+		if err := cli.PrintJSON(t.file, perf.NewReport(t.results)); err != nil {
 			return err
 		}
 	}
@@ -179,9 +179,9 @@ type resultEvent struct {
 func (t *perfTable) printReport() error {
 	report := perf.NewReport(t.results)
 	if t.events {
-		return printEvent(t.w, resultEvent{"result", report})
+		return cli.PrintEvent(t.w, resultEvent{"result", report})
 	}
-	return printJSON(t.w, report)
+	return cli.PrintJSON(t.w, report)
 }
 
 // perfProgress shows, on a terminal only, that a long test goes on.
@@ -191,7 +191,7 @@ type perfProgress struct {
 }
 
 func newPerfProgress(cmd *cobra.Command, json bool) *perfProgress {
-	if json || !isTerminal(cmd.ErrOrStderr()) {
+	if json || !cli.IsTerminal(cmd.ErrOrStderr()) {
 		return &perfProgress{}
 	}
 	return &perfProgress{w: cmd.ErrOrStderr()}
@@ -213,10 +213,4 @@ func (p *perfProgress) clear() {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.shown = false
 	}
-}
-
-// isTerminal says whether a writer is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -122,7 +122,7 @@ func TestPerfJSONIsOneObject(t *testing.T) {
 }
 
 func TestProgressIsForTerminalsOnly(t *testing.T) {
-	cmd := newRoot()
+	cmd := New(light()).Root
 	var stderr bytes.Buffer
 	cmd.SetErr(&stderr)
 	p := newPerfProgress(cmd, false)

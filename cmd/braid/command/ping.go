@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/ping"
 	"github.com/braid-rdma/braid/transport"
@@ -23,7 +24,6 @@ import (
 )
 
 const (
-	defaultPingPort = 18516
 	// shortestPing keeps a ping from being a flood.
 	shortestPing = 10 * time.Millisecond
 	// longestTimeout bounds the probes that wait for a reply.
@@ -46,12 +46,12 @@ type pingFlags struct {
 	loopback             bool
 	trace, quiet, asJSON bool
 	mesh                 bool // what agents see instead
-	monitor              monitorFlags
+	monitor              cli.MonitorFlags
 	schedule             ping.Schedule
 }
 
 // newPing is `braid ping`.
-func newPing() *cobra.Command {
+func newPing(more *More) *cobra.Command {
 	f := &pingFlags{interval: pingTime(time.Second), timeout: pingTime(time.Second)}
 	cmd := &cobra.Command{
 		Use:   "ping HOST ...",
@@ -79,11 +79,11 @@ matrix.`,
   braid ping A -c 10 --json
   braid ping --loopback -c 8           both ends on this machine
   braid ping --mesh --join-file join-reader  what all agents see`,
-		Args:              arguments(cobra.ArbitraryArgs),
+		Args:              cli.Arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, hosts []string) error {
 			if f.mesh {
-				return runMesh(cmd, &f.monitor, f.asJSON)
+				return more.Mesh(cmd, &f.monitor, f.asJSON)
 			}
 			if err := f.finish(cmd, hosts); err != nil {
 				return err
@@ -109,15 +109,15 @@ func (f *pingFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.by, "by", "ud", "kinds of probe, which take turns: ud, rc, mp, or all")
 	flags.IntVar(&f.paths, "paths", 8, "paths to take turns over")
 	flags.IntSliceVar(&f.chosen, "path", nil, "paths by number, from 0, instead of the first --paths")
-	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port of 'braid ping serve'")
+	flags.IntVarP(&f.port, "port", "p", cli.DefaultPingPort, "port of 'braid ping serve'")
 	flags.StringVar(&f.local, "local", "", "local IP address (default: the one that leads to the host)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
 	flags.BoolVar(&f.trace, "trace", false, "show by which UDP source port each path goes, and comes back")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
 	flags.BoolVar(&f.asJSON, "json", false, "print the summary as one JSON object, and nothing else")
 	flags.BoolVar(&f.mesh, "mesh", false, "show what the agents of a monitor see of each other")
-	f.monitor.register(cmd)
-	complete(cmd, "by", []string{"ud", "rc", "mp", "all"})
+	f.monitor.Register(cmd)
+	cli.Complete(cmd, "by", []string{"ud", "rc", "mp", "all"})
 }
 
 // pingTime is a flag's time: as Go writes it, or a number of seconds as ping has it.
@@ -149,23 +149,23 @@ func (f *pingFlags) finish(cmd *cobra.Command, hosts []string) (err error) {
 	f.schedule.Interval, f.schedule.Timeout = time.Duration(f.interval), time.Duration(f.timeout)
 	switch changed := cmd.Flags().Changed; {
 	case len(hosts) == 0 && !f.loopback:
-		return usageError{errors.New("which host? name at least one, or use --loopback")}
+		return cli.Usage(errors.New("which host? name at least one, or use --loopback"))
 	case f.loopback && len(hosts) > 0:
-		return usageError{fmt.Errorf("--loopback starts its own responder: leave out HOST %q", hosts[0])}
+		return cli.Usage(fmt.Errorf("--loopback starts its own responder: leave out HOST %q", hosts[0]))
 	case f.loopback && (changed("local") || changed("port")):
-		return usageError{errors.New("--loopback chooses its own addresses: leave out --local and --port")}
+		return cli.Usage(errors.New("--loopback chooses its own addresses: leave out --local and --port"))
 	case changed("count") && f.schedule.Count == 0:
-		return usageError{errors.New("--count must be above zero")}
+		return cli.Usage(errors.New("--count must be above zero"))
 	case f.schedule.Interval < shortestPing:
-		return usageError{fmt.Errorf("--interval %v: use %v or more, since a ping is not a flood", f.schedule.Interval, shortestPing)}
+		return cli.Usage(fmt.Errorf("--interval %v: use %v or more, since a ping is not a flood", f.schedule.Interval, shortestPing))
 	case f.schedule.Timeout <= 0 || f.schedule.Timeout > longestTimeout:
-		return usageError{fmt.Errorf("--timeout %v: use up to %v", f.schedule.Timeout, longestTimeout)}
+		return cli.Usage(fmt.Errorf("--timeout %v: use up to %v", f.schedule.Timeout, longestTimeout))
 	case changed("path") && changed("paths"):
-		return usageError{errors.New("--path and --paths exclude each other")}
+		return cli.Usage(errors.New("--path and --paths exclude each other"))
 	}
 	if f.local != "" {
 		if _, err := netip.ParseAddr(f.local); err != nil {
-			return usageError{fmt.Errorf("--local %q is no IP address", f.local)}
+			return cli.Usage(fmt.Errorf("--local %q is no IP address", f.local))
 		}
 	}
 	if err := checkPort(f.port); err != nil {
@@ -184,7 +184,7 @@ func (f *pingFlags) finish(cmd *cobra.Command, hosts []string) (err error) {
 // pathNumbers are the paths of the flags.
 func (f *pingFlags) pathNumbers() ([]int, error) {
 	if f.paths < 1 || f.paths > transport.MaxPaths {
-		return nil, usageError{fmt.Errorf("--paths %d: use 1 to %d", f.paths, transport.MaxPaths)}
+		return nil, cli.Usage(fmt.Errorf("--paths %d: use 1 to %d", f.paths, transport.MaxPaths))
 	}
 	if len(f.chosen) == 0 {
 		all := make([]int, f.paths)
@@ -195,11 +195,11 @@ func (f *pingFlags) pathNumbers() ([]int, error) {
 	}
 	for _, path := range f.chosen {
 		if path < 0 || path >= transport.MaxPaths {
-			return nil, usageError{fmt.Errorf("--path %d: use 0 to %d", path, transport.MaxPaths-1)}
+			return nil, cli.Usage(fmt.Errorf("--path %d: use 0 to %d", path, transport.MaxPaths-1))
 		}
 	}
 	if slices.Contains(f.schedule.By, ping.MP) {
-		return nil, usageError{errors.New("a multi-path connection chooses its paths itself: use --path with --by ud or rc")}
+		return nil, cli.Usage(errors.New("a multi-path connection chooses its paths itself: use --path with --by ud or rc"))
 	}
 	return f.chosen, nil
 }
@@ -211,7 +211,7 @@ func parseKinds(text string) (kinds []ping.By, err error) {
 	}
 	for _, word := range strings.Split(text, ",") {
 		if !slices.Contains(ping.Kinds, ping.By(word)) {
-			return nil, usageError{fmt.Errorf("--by %q: use ud, rc, mp or all", text)}
+			return nil, cli.Usage(fmt.Errorf("--by %q: use ud, rc, mp or all", text))
 		}
 		kinds = append(kinds, ping.By(word))
 	}
@@ -223,7 +223,7 @@ func parseSizes(text string) (sizes []int, err error) {
 	for _, word := range strings.Split(text, ",") {
 		var n int
 		if err := (&sizeFlag[int]{bytes: &n}).Set(word); err != nil || n < ping.MinSize || n > ping.MaxWrite {
-			return nil, usageError{fmt.Errorf("--size %q: use %d to 1M, as in 64,4K,64K", word, ping.MinSize)}
+			return nil, cli.Usage(fmt.Errorf("--size %q: use %d to 1M, as in 64,4K,64K", word, ping.MinSize))
 		}
 		sizes = append(sizes, n)
 	}
@@ -232,7 +232,7 @@ func parseSizes(text string) (sizes []int, err error) {
 
 // config is how the device is opened.
 func (f *pingFlags) config() udp.Config {
-	c := udp.Config{Spin: noSpin}
+	c := udp.Config{Spin: cli.NoSpin}
 	if most := slices.Max(f.schedule.Paths) + 1; most > defaultPathsOfDevice {
 		c.Paths = most
 	}
@@ -241,10 +241,6 @@ func (f *pingFlags) config() udp.Config {
 	}
 	return c
 }
-
-// noSpin lets a thread that waits sleep at once: between two probes there is more time than it
-// would spin for, which only costs.
-const noSpin = -1
 
 // defaultPathsOfDevice is how many paths a device has if nothing is said.
 const defaultPathsOfDevice = 128

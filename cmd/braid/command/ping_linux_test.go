@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/ping"
 )
 
@@ -16,7 +17,7 @@ const patience = "30s"
 
 func TestPingJSON(t *testing.T) {
 	code, stdout, stderr := braid(t, "ping", "--loopback", "-c", "24", "-i", "0.01", "-W", patience, "--by", "all", "--paths", "2", "-s", "64,16K", "--json")
-	if code != exitOK || stderr != "" {
+	if code != cli.ExitOK || stderr != "" {
 		t.Fatalf("exit code %d, %q", code, stderr)
 	}
 	var report pingJSON
@@ -67,14 +68,14 @@ func TestPingInterrupted(t *testing.T) {
 	client.awaitLine(t, "--- "+host+" ping statistics ---")
 	client.awaitLine(t, " 0.0% lost")
 	client.awaitLine(t, "PORT")
-	if code := client.awaitExit(t); code != exitOK || client.stderr.String() != "" {
+	if code := client.awaitExit(t); code != cli.ExitOK || client.stderr.String() != "" {
 		t.Errorf("the client ended with %d, %q", code, client.stderr.String())
 	}
 	if err := server.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	server.awaitLine(t, "probes had replies")
-	if code := server.awaitExit(t); code != exitOK {
+	if code := server.awaitExit(t); code != cli.ExitOK {
 		t.Errorf("the responder ended with %d", code)
 	}
 }
@@ -97,7 +98,7 @@ func TestPingGoesOnWithoutResponder(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.awaitLine(t, "ping statistics")
-	if code := client.awaitExit(t); code != exitOK {
+	if code := client.awaitExit(t); code != cli.ExitOK {
 		t.Errorf("exit code %d, %q", code, client.stderr.String())
 	}
 }
@@ -107,16 +108,16 @@ func TestPingErrorsSayWhatToDo(t *testing.T) {
 	host, port := server.awaitAddress(t)
 	for _, p := range []string{port, "1"} {
 		code, stdout, stderr := braid(t, "ping", host, "-p", p)
-		if code != exitFailed || stdout != "" || !strings.Contains(stderr, "is `braid ping serve` running there?") {
+		if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, "is `braid ping serve` running there?") {
 			t.Errorf("no responder: exit code %d, %q, %q", code, stdout, stderr)
 		}
 	}
 	code, _, stderr := braid(t, "ping", "serve", "--bind", host, "--port", "0")
-	if code != exitFailed || !strings.Contains(stderr, "in use") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "in use") {
 		t.Errorf("a second program at the address: exit code %d, %q", code, stderr)
 	}
 	code, _, stderr = braid(t, "ping", host, "--local", "192.0.2.1")
-	if code != exitFailed || !strings.Contains(stderr, "ip addr") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "ip addr") {
 		t.Errorf("an address of nobody: exit code %d, %q", code, stderr)
 	}
 	responder := startCommand(t, "ping", "serve", "--bind", "loopback", "--port", "0")
@@ -126,7 +127,7 @@ func TestPingErrorsSayWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := client.awaitExit(t); code != exitFailed || !strings.Contains(client.stderr.String(), "no reply from bad..name") {
+	if code := client.awaitExit(t); code != cli.ExitFailed || !strings.Contains(client.stderr.String(), "no reply from bad..name") {
 		t.Errorf("one host of two: exit code %d, %q", code, client.stderr.String())
 	}
 	if text := string(output); !strings.Contains(text, "2 probes sent, 2 replies") || strings.Contains(text, "bytes from") {

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/ping"
 	"github.com/braid-rdma/braid/wire"
 )
@@ -129,7 +130,7 @@ func pingReport(p *ping.Prober, all []*pinged) pingJSON {
 func printPinged(w io.Writer, f *pingFlags, p *ping.Prober, all []*pinged) error {
 	report := pingReport(p, all)
 	if f.asJSON {
-		return printJSON(w, report)
+		return cli.PrintJSON(w, report)
 	}
 	var b strings.Builder
 	for i := range report.Hosts {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/child"
 	"github.com/braid-rdma/braid/internal/ping"
 	"github.com/braid-rdma/braid/udp"
@@ -39,12 +40,12 @@ sent, and to each source at --rate per second. WRITEs need connections, of which
 there are --max-connections, a quarter of them for one address; one that carries
 nothing for --idle-timeout is ended.`,
 		Example: "  braid ping serve\n  braid ping serve --bind 10.0.0.7\n  braid ping serve --bind loopback --port 0",
-		Args:    arguments(cobra.NoArgs),
+		Args:    cli.Arguments(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port that probers connect to; 0 takes a free one")
+	flags.IntVarP(&f.port, "port", "p", cli.DefaultPingPort, "port that probers connect to; 0 takes a free one")
 	flags.StringVar(&f.bind, "bind", "", "address to reply at, or 'loopback' for a free one (default: all)")
 	flags.IntVar(&f.rate, "rate", ping.DefaultRate, "datagrams per second of one source that have replies")
 	flags.IntVar(&f.connections, "max-connections", ping.DefaultConnections, "connections for WRITEs")
@@ -52,25 +53,25 @@ nothing for --idle-timeout is ended.`,
 	flags.BoolVar(&f.withParent, "with-parent", false, "end when standard input does")
 	// It exists for the second process of --loopback.
 	_ = flags.MarkHidden("with-parent")
-	complete(cmd, "bind", []string{bindLoopback})
+	cli.Complete(cmd, "bind", []string{bindLoopback})
 	return cmd
 }
 
 // config is how the device is opened, if the flags make sense.
 func (f *pingServeFlags) config() (c udp.Config, err error) {
-	c.Spin = noSpin
+	c.Spin = cli.NoSpin
 	switch {
 	case f.rate < 1:
-		return c, usageError{fmt.Errorf("--rate %d: must be above zero", f.rate)}
+		return c, cli.Usage(fmt.Errorf("--rate %d: must be above zero", f.rate))
 	case f.connections < 1:
-		return c, usageError{fmt.Errorf("--max-connections %d: must be above zero", f.connections)}
+		return c, cli.Usage(fmt.Errorf("--max-connections %d: must be above zero", f.connections))
 	case f.idle <= 0:
-		return c, usageError{fmt.Errorf("--idle-timeout %v: must be above zero", f.idle)}
+		return c, cli.Usage(fmt.Errorf("--idle-timeout %v: must be above zero", f.idle))
 	case f.bind == bindLoopback:
 		c.Loopback = true
 	case f.bind != "":
 		if c.Addr, err = netip.ParseAddr(f.bind); err != nil {
-			return c, usageError{fmt.Errorf("--bind %q: use an IP address of this machine, or %s", f.bind, bindLoopback)}
+			return c, cli.Usage(fmt.Errorf("--bind %q: use an IP address of this machine, or %s", f.bind, bindLoopback))
 		}
 	}
 	return c, checkPort(f.port)

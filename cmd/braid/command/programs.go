@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/braid-rdma/braid/monitor"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
 
@@ -26,17 +26,19 @@ type programs struct {
 	pids    []int
 	labels  []string // each as name=value; a program must have all
 	hosts   []string // whose programs, by way of their agents; none: this machine's
-	monitor monitorFlags
-	client  *monitor.Client // nil: it was not needed yet
+	monitor cli.MonitorFlags
+	more    *More
+	client  Monitor // nil: it was not needed yet
 }
 
-// everyHost stands for all that report.
-const everyHost = "*"
+// EveryHost stands for all that report.
+const EveryHost = "*"
 
 // registerHosts adds the flags by which programs of other machines are found.
-func (p *programs) registerHosts(cmd *cobra.Command) {
+func (p *programs) registerHosts(cmd *cobra.Command, more *More) {
+	p.more = more
 	cmd.Flags().StringSliceVar(&p.hosts, "host", nil, "programs of this machine, by way of its agent and the monitor; '*': of all")
-	p.monitor.register(cmd)
+	p.monitor.Register(cmd)
 }
 
 // parse reads process numbers, and names of machines, which are no numbers.
@@ -47,14 +49,14 @@ func (p *programs) parse(args []string) error {
 		case err == nil && pid > 0:
 			p.pids = append(p.pids, pid)
 		case err == nil || strings.Trim(arg, "0123456789-+.") == "":
-			return usageError{fmt.Errorf("%q is no process number", arg)}
+			return cli.Usage(fmt.Errorf("%q is no process number", arg))
 		default:
 			p.hosts = append(p.hosts, arg)
 		}
 	}
 	for _, label := range p.labels {
 		if name, value, ok := strings.Cut(label, "="); !ok || name == "" || value == "" {
-			return usageError{fmt.Errorf("--label %q: want name=value", label)}
+			return cli.Usage(fmt.Errorf("--label %q: want name=value", label))
 		}
 	}
 	return nil
@@ -78,7 +80,7 @@ func (p *programs) connect(cmd *cobra.Command) ([]*operate.Program, error) {
 	source := operate.Programs(cmd.Context())
 	if len(p.hosts) > 0 {
 		var err error
-		if source, err = p.elsewhere(cmd.Context()); err != nil {
+		if source, err = p.elsewhere(cmd); err != nil {
 			return nil, err
 		}
 	}
@@ -111,26 +113,20 @@ func (p *programs) connect(cmd *cobra.Command) ([]*operate.Program, error) {
 }
 
 // elsewhere are the programs of other machines. All are asked at the same time, so that one that is away does not hold up the others.
-func (p *programs) elsewhere(ctx context.Context) (iter.Seq2[*operate.Program, error], error) {
+func (p *programs) elsewhere(cmd *cobra.Command) (_ iter.Seq2[*operate.Program, error], err error) {
 	if p.client == nil {
-		var err error
-		if p.client, err = p.monitor.dial(); err != nil {
+		if p.client, err = p.more.Connect(cmd, &p.monitor); err != nil {
 			return nil, err
 		}
 	}
 	hosts := p.hosts
-	if slices.Contains(hosts, everyHost) {
-		state, err := p.client.State(ctx)
-		if err != nil {
+	if slices.Contains(hosts, EveryHost) {
+		if hosts, err = p.client.Hosts(cmd.Context()); err != nil {
 			return nil, err
-		}
-		hosts = nil
-		for _, h := range state.Hosts {
-			hosts = append(hosts, h.Name)
 		}
 	}
 	programs, errs := make([][]*operate.Program, len(hosts)), make([]error, len(hosts))
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(cmd.Context(), 10*time.Second)
 	defer cancel()
 	var asking sync.WaitGroup
 	for i, host := range hosts {

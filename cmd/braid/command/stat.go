@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	middleware "github.com/braid-rdma/braid"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 )
 
 // statFlags are those of `braid stat`.
@@ -24,7 +25,7 @@ type statFlags struct {
 }
 
 // newStat is `braid stat`.
-func newStat() *cobra.Command {
+func newStat(more *More) *cobra.Command {
 	var f statFlags
 	cmd := &cobra.Command{
 		Use:   "stat [PID | HOST] ...",
@@ -46,7 +47,7 @@ reader.`,
   braid stat 4711 --interval 5s
   braid stat --interval 0 --json
   braid stat db3 --monitor 10.0.0.1:7480 --join-file join-reader`,
-		Args:              arguments(cobra.ArbitraryArgs),
+		Args:              cli.Arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: completePIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.parse(args); err != nil {
@@ -65,7 +66,7 @@ reader.`,
 	flags.DurationVarP(&f.interval, "interval", "i", time.Second, "time over which rates are; 0: since each channel or program was opened")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "show it again after each interval, until interrupted")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
-	f.registerHosts(cmd)
+	f.registerHosts(cmd, more)
 	return cmd
 }
 
@@ -75,9 +76,9 @@ func (f *statFlags) parse(args []string) error {
 	}
 	switch {
 	case f.interval < 0:
-		return usageError{fmt.Errorf("--interval %v: must not be negative", f.interval)}
+		return cli.Usage(fmt.Errorf("--interval %v: must not be negative", f.interval))
 	case f.watch && f.interval < 10*time.Millisecond:
-		return usageError{fmt.Errorf("--interval %v: use 10ms or more with --watch", f.interval)}
+		return cli.Usage(fmt.Errorf("--interval %v: use 10ms or more with --watch", f.interval))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (f *statFlags) run(cmd *cobra.Command) error {
 		earlier = f.look(complain)
 	}
 	for {
-		if f.interval > 0 && !pause(cmd.Context(), f.interval) {
+		if f.interval > 0 && !cli.Pause(cmd.Context(), f.interval) {
 			return statEnd(cmd.Context(), f.watch)
 		}
 		now := f.look(complain)
@@ -161,28 +162,16 @@ func statEnd(ctx context.Context, watch bool) error {
 	return ctx.Err()
 }
 
-// pause waits, unless the context ends.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 func (f *statFlags) show(w io.Writer, now, earlier statLook) error {
 	if f.asJSON {
-		return printJSON(w, statReport(now, earlier))
+		return cli.PrintJSON(w, statReport(now, earlier))
 	}
 	var b strings.Builder
-	if f.watch && isTerminal(w) {
+	if f.watch && cli.IsTerminal(w) {
 		b.WriteString("\x1b[H\x1b[2J")
 	}
 	printStat(&b, now, earlier)
-	if f.watch && !isTerminal(w) {
+	if f.watch && !cli.IsTerminal(w) {
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, b.String())

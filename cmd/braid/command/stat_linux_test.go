@@ -13,6 +13,7 @@ import (
 	"time"
 
 	middleware "github.com/braid-rdma/braid"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/statfile"
 )
 
@@ -77,12 +78,12 @@ func statTraffic(t *testing.T) {
 func TestStat(t *testing.T) {
 	dir := statDir(t)
 	code, stdout, _ := braid(t, "stat")
-	if code != exitOK || !strings.Contains(stdout, "no program") {
+	if code != cli.ExitOK || !strings.Contains(stdout, "no program") {
 		t.Errorf("nothing: exit code %d, %q", code, stdout)
 	}
 	statTraffic(t)
 	code, stdout, stderr := braid(t, "stat", "--interval", "200ms")
-	if code != exitOK || stderr != "" || strings.Count(stdout, "context ") != 2 || strings.Count(stdout, " open ") != 2 || !strings.Contains(stdout, "TX msg/s") {
+	if code != cli.ExitOK || stderr != "" || strings.Count(stdout, "context ") != 2 || strings.Count(stdout, " open ") != 2 || !strings.Contains(stdout, "TX msg/s") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, stdout)
 	}
 	pid := strconv.Itoa(os.Getpid())
@@ -96,7 +97,7 @@ func TestStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr = braid(t, "stat", "--interval", "0", pid)
-	if code != exitOK || strings.Count(stderr, "not a file of statistics") != 1 || strings.Count(stdout, "context ") != 2 {
+	if code != cli.ExitOK || strings.Count(stderr, "not a file of statistics") != 1 || strings.Count(stdout, "context ") != 2 {
 		t.Errorf("beside a corrupt file: exit code %d, %q\n%s", code, stderr, stdout)
 	}
 }
@@ -106,7 +107,7 @@ func TestStatJSON(t *testing.T) {
 	statTraffic(t)
 	code, stdout, _ := braid(t, "stat", "--json", "-i", "300ms")
 	var got statJSON
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
 	}
 	if got.Schema != "braid.stat/1" || len(got.Contexts) != 2 {
@@ -132,7 +133,7 @@ func TestStatWatch(t *testing.T) {
 	ended := make(chan int, 1)
 	var stderr bytes.Buffer
 	go func() {
-		ended <- run(ctx, []string{"stat", "--watch", "--json", "-i", "20ms"}, strings.NewReader(""), w, &stderr)
+		ended <- New(light()).Run(ctx, []string{"stat", "--watch", "--json", "-i", "20ms"}, strings.NewReader(""), w, &stderr)
 		w.Close()
 	}()
 	d := json.NewDecoder(r)
@@ -150,7 +151,7 @@ func TestStatWatch(t *testing.T) {
 	}
 	interrupt()
 	_, _ = io.Copy(io.Discard, r)
-	if code := <-ended; code != exitOK || stderr.Len() != 0 {
+	if code := <-ended; code != cli.ExitOK || stderr.Len() != 0 {
 		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
 
@@ -33,7 +34,7 @@ func (f *statFlags) runDevices(cmd *cobra.Command) error {
 		}
 	}
 	for {
-		if f.interval > 0 && !pause(ctx, f.interval) {
+		if f.interval > 0 && !cli.Pause(ctx, f.interval) {
 			return statEnd(ctx, f.watch)
 		}
 		now, order, err := f.lookAtDevices(cmd)
@@ -76,17 +77,17 @@ type devicesJSON struct {
 
 func (f *statFlags) showDevices(w io.Writer, all []*operate.Device, earlier deviceLook) error {
 	if f.asJSON {
-		return printJSON(w, devicesJSON{1, all})
+		return cli.PrintJSON(w, devicesJSON{1, all})
 	}
 	var b strings.Builder
-	if f.watch && isTerminal(w) {
+	if f.watch && cli.IsTerminal(w) {
 		b.WriteString("\x1b[H\x1b[2J")
 	}
 	for _, d := range all {
 		then := earlier[keyOf(&d.Program)]
 		f.printDevice(&b, d, then)
 	}
-	if f.watch && !isTerminal(w) {
+	if f.watch && !cli.IsTerminal(w) {
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, b.String())

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/qlog"
 )
 
@@ -40,7 +41,7 @@ func traced(t *testing.T, path string) map[string]int {
 func TestPerfTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	code, stdout, stderr := braid(t, "perf", "write", "bw", "--loopback", "--qp", "rc", "--cc", "dcqcn", "-s", "4096", "-n", "200", "--trace", path)
-	if code != exitOK || stderr != "" {
+	if code != cli.ExitOK || stderr != "" {
 		t.Fatalf("exit code %d, %s%s", code, stdout, stderr)
 	}
 	names := traced(t, path)
@@ -52,7 +53,7 @@ func TestPerfTrace(t *testing.T) {
 // A full disk costs the trace, not the measurement.
 func TestPerfTraceOnAFullDisk(t *testing.T) {
 	code, stdout, stderr := braid(t, "perf", "write", "bw", "--loopback", "--qp", "rc", "-n", "100", "--trace", "/dev/full")
-	if code != exitFailed || !strings.Contains(stderr, "no space left on device") || !strings.Contains(stdout, "BW average") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "no space left on device") || !strings.Contains(stdout, "BW average") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -80,34 +81,10 @@ func TestPerfTraceOfAnInterruptedTest(t *testing.T) {
 	if err := client.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := client.awaitExit(t); code != exitInterrupted {
-		t.Errorf("the client ended with %d, want %d", code, exitInterrupted)
+	if code := client.awaitExit(t); code != cli.ExitInterrupted {
+		t.Errorf("the client ended with %d, want %d", code, cli.ExitInterrupted)
 	}
 	if names := traced(t, path); names["state_updated"] < 2 {
 		t.Errorf("events %v: the last state is missing", names)
-	}
-}
-
-// The trace of a simulation is a function of scenario and seed.
-func TestSimTrace(t *testing.T) {
-	dir := t.TempDir()
-	var files [2]string
-	for i, name := range []string{"a", "b"} {
-		path := filepath.Join(dir, name)
-		code, _, stderr := braid(t, "sim", "run", "quickstart", "--set", "transports={mp: {kind: rc}}", "--cc", "dcqcn", "--trace", path)
-		if code != exitOK { // on stderr is the progress, if it takes long
-			t.Fatal(stderr)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[i] = string(data)
-	}
-	if files[0] != files[1] {
-		t.Error("two runs have different traces")
-	}
-	if names := traced(t, filepath.Join(dir, "a")); names["packet_sent"] < 1000 || names["rate_updated"] == 0 {
-		t.Errorf("events %v", names)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 )
 
 // versionInfo is what `braid version --json` prints.
@@ -49,12 +51,12 @@ func newVersion() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  braid version\n  braid version --json",
-		Args:    arguments(cobra.NoArgs),
+		Args:    cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, _ := debug.ReadBuildInfo()
 			v := readVersion(info)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), v)
+				return cli.PrintJSON(cmd.OutOrStdout(), v)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
 			return err

@@ -2,11 +2,11 @@ package command
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 )
 
 func TestReadVersion(t *testing.T) {
@@ -33,30 +33,7 @@ func TestReadVersion(t *testing.T) {
 func TestVersionJSON(t *testing.T) {
 	code, stdout, _ := braid(t, "version", "--json")
 	var v versionInfo
-	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitOK || v.Schema != "braid.version/1" || v.Go == "" {
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != cli.ExitOK || v.Schema != "braid.version/1" || v.Go == "" {
 		t.Errorf("exit code %d, %q, %v", code, stdout, err)
-	}
-}
-
-func TestManualPages(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "man", "man1")
-	if code, _, stderr := braid(t, "man", dir); code != exitOK {
-		t.Fatal(stderr)
-	}
-	for name, want := range map[string]string{
-		"braid.1":               "braid-perf",
-		"braid-demo.1":          "cut-path",
-		"braid-perf-write-bw.1": "tx-depth",
-		"braid-perf-serve.1":    "once",
-	} {
-		page, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		// The formatter escapes hyphens.
-		if !strings.Contains(strings.ReplaceAll(string(page), `\-`, "-"), want) {
-			t.Errorf("%s does not mention %q", name, want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/braid-rdma/braid/monitor"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
 
@@ -29,7 +28,7 @@ type whyFlags struct {
 }
 
 // newWhy is `braid why`.
-func newWhy() *cobra.Command {
+func newWhy(more *More) *cobra.Command {
 	var f whyFlags
 	cmd := &cobra.Command{
 		Use:   "why [PID | PID/CHANNEL | PID/0xQPN | PEER | HOST] ...",
@@ -57,7 +56,7 @@ stay the same; docs/operate.md has them all.`,
   braid why 10.0.0.2 --watch
   braid why db3 --monitor 10.0.0.1:7480 --join-file join-reader
   braid why --json | jq -r '.programs[].findings[].cause'`,
-		Args:              arguments(cobra.ArbitraryArgs),
+		Args:              cli.Arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: completePrograms,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.parse(args); err != nil {
@@ -74,14 +73,14 @@ stay the same; docs/operate.md has them all.`,
 	flags.BoolVarP(&f.all, "all", "a", false, "tell of idle queue pairs too")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "look again and again, until interrupted")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON objects, and nothing else")
-	f.registerHosts(cmd)
+	f.registerHosts(cmd, more)
 	return cmd
 }
 
 // parse reads what the command is about.
 func (f *whyFlags) parse(args []string) error {
 	if f.took < 10*time.Millisecond || f.took > time.Minute {
-		return usageError{fmt.Errorf("--for %v: want 10ms to 1m", f.took)}
+		return cli.Usage(fmt.Errorf("--for %v: want 10ms to 1m", f.took))
 	}
 	var pids []string
 	for _, arg := range args {
@@ -96,7 +95,7 @@ func (f *whyFlags) parse(args []string) error {
 		}
 		s := &operate.Selection{}
 		if err := parsePart(part, s); err != nil {
-			return usageError{fmt.Errorf("%q: %w", arg, err)}
+			return cli.Usage(fmt.Errorf("%q: %w", arg, err))
 		}
 		f.addPart(pid, s)
 	}
@@ -156,17 +155,18 @@ type explained struct {
 
 // whyReport is what the command prints as JSON.
 type whyReport struct {
-	Schema   int             `json:"schema"`
-	Programs []explained     `json:"programs"`
-	Alarms   []monitor.Alarm `json:"alarms,omitempty"` // of the monitor, about machines that are asked about, and their racks
+	Schema   int         `json:"schema"`
+	Programs []explained `json:"programs"`
+	Alarms   []any       `json:"alarms,omitempty"` // of the monitor, about machines that are asked about, and their racks
 }
 
 func (f *whyFlags) run(cmd *cobra.Command) error {
 	for {
 		all, err := f.look(cmd)
 		report := whyReport{Schema: 1, Programs: all}
+		var alarms []Alarm
 		if err == nil && len(f.hosts) > 0 {
-			report.Alarms, err = f.alarms(cmd.Context())
+			alarms, err = f.client.Alarms(cmd.Context(), f.hosts)
 		}
 		if err != nil {
 			if f.watch && cmd.Context().Err() != nil {
@@ -174,7 +174,7 @@ func (f *whyFlags) run(cmd *cobra.Command) error {
 			}
 			return err
 		}
-		if err := f.show(cmd.OutOrStdout(), &report); err != nil || !f.watch {
+		if err := f.show(cmd.OutOrStdout(), &report, alarms); err != nil || !f.watch {
 			return err
 		}
 	}
@@ -218,36 +218,24 @@ func (f *whyFlags) look(cmd *cobra.Command) ([]explained, error) {
 	return all, nil
 }
 
-// alarms are what the monitor says of the machines that are asked about: of themselves, of their racks, and of paths.
-func (f *whyFlags) alarms(ctx context.Context) ([]monitor.Alarm, error) {
-	state, err := f.client.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	about := slices.Clone(f.hosts)
-	for _, h := range state.Hosts {
-		if slices.Contains(f.hosts, h.Name) || slices.Contains(f.hosts, everyHost) {
-			about = append(about, h.Name, h.Rack)
-		}
-	}
-	return slices.DeleteFunc(state.Alarms, func(a monitor.Alarm) bool { return a.Blame != monitor.BlamePath && !slices.Contains(about, a.Of) }), nil
-}
-
-func (f *whyFlags) show(w io.Writer, report *whyReport) error {
+func (f *whyFlags) show(w io.Writer, report *whyReport, alarms []Alarm) error {
 	if f.asJSON {
-		return printJSON(w, report)
+		for _, a := range alarms {
+			report.Alarms = append(report.Alarms, a.Whole)
+		}
+		return cli.PrintJSON(w, report)
 	}
 	var b strings.Builder
-	if f.watch && isTerminal(w) {
+	if f.watch && cli.IsTerminal(w) {
 		b.WriteString("\x1b[H\x1b[2J")
 	}
-	for _, a := range report.Alarms {
-		fmt.Fprintf(&b, "the monitor: %s [%s %s] since %s\n", a.Says, a.Blame, a.Of, a.Since.Local().Format(time.DateTime))
+	for _, a := range alarms {
+		fmt.Fprintln(&b, "the monitor: "+a.Line)
 	}
 	for i := range report.Programs {
 		f.print(&b, &report.Programs[i])
 	}
-	if f.watch && !isTerminal(w) {
+	if f.watch && !cli.IsTerminal(w) {
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, b.String())

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 )
 
 // newMan is `braid man`.
@@ -15,7 +17,7 @@ func newMan() *cobra.Command {
 		Short:   "Write the manual pages to a directory",
 		Long:    "man writes a page for each command to DIR, which is made if it does not exist.",
 		Example: "  braid man /usr/local/share/man/man1",
-		Args:    arguments(cobra.ExactArgs(1)),
+		Args:    cli.Arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("the manual pages need a directory that can be written: %w", err)

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"fmt"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/lab"
 )
 
 // newLab is `braid lab`.
 func newLab() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "lab",
 		Short: "Build a leaf-spine network on this machine, break it, and measure",
 		Long: `lab builds a leaf-spine of network namespaces on this machine, with the kernel's
@@ -66,7 +67,7 @@ leaves, 4 paths. A lab that is up with the same options is left as it is. If up
 fails or is interrupted, nothing is left behind.`,
 		Example: `  braid lab up
   braid lab up --hosts 1 --spines 2 --rate 500mbit --delay 10ms --ecn 2ms`,
-		Args: arguments(cobra.NoArgs),
+		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n, err := lab.Up(cmd.Context(), o)
 			if err != nil {
@@ -99,7 +100,7 @@ func newLabDown() *cobra.Command {
 removes what a killed 'braid lab' left half built. If there is none, all is well.`,
 		Example: `  braid lab down
   braid lab down --name mylab`,
-		Args: arguments(cobra.NoArgs),
+		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return lab.Down(name) },
 	}
 	labNameFlag(cmd, &name)
@@ -114,7 +115,7 @@ func newLabStatus() *cobra.Command {
 		Short: "Show a lab: its hosts, its paths and what they have carried",
 		Example: `  braid lab status
   braid lab status --json`,
-		Args: arguments(cobra.NoArgs),
+		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			n, err := lab.Open(name)
 			if err != nil {
@@ -140,7 +141,7 @@ func showLab(cmd *cobra.Command, n *lab.Network, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), labStatus{1, status})
+		return cli.PrintJSON(cmd.OutOrStdout(), labStatus{1, status})
 	}
 	return printStatus(cmd.OutOrStdout(), status)
 }
@@ -191,7 +192,7 @@ func newLabExec() *cobra.Command {
 spine (s0). Only the network is the node's; files and processes are the machine's.`,
 		Example: `  braid lab exec h0 -- ip address
   braid lab exec h9 -- braid perf serve`,
-		Args: arguments(cobra.MinimumNArgs(2)),
+		Args: cli.Arguments(cobra.MinimumNArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			n, err := lab.Open(name)
 			if err != nil {

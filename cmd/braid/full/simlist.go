@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/figures"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/scenarios"
@@ -44,7 +45,7 @@ func newSimList() *cobra.Command {
 --json prints {"schema", "figures", "scenarios", "topologies", "workloads"}, and
 with --fields {"schema", "fields"}.`,
 		Example: "  braid sim list\n  braid sim list --fields quickstart\n  braid sim list --json",
-		Args:    arguments(cobra.NoArgs),
+		Args:    cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if fields != "" {
 				return listFields(cmd.OutOrStdout(), fields, asJSON)
@@ -54,7 +55,7 @@ with --fields {"schema", "fields"}.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), c)
+				return cli.PrintJSON(cmd.OutOrStdout(), c)
 			}
 			return c.print(cmd.OutOrStdout())
 		},
@@ -107,7 +108,7 @@ func listFields(w io.Writer, name string, asJSON bool) error {
 	}
 	fields := s.Fields()
 	if asJSON {
-		return printJSON(w, map[string]any{"schema": 1, "fields": fields})
+		return cli.PrintJSON(w, map[string]any{"schema": 1, "fields": fields})
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range fields {

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/lab"
 )
 
@@ -19,7 +20,7 @@ func labUp(t *testing.T) {
 	if strings.Contains(stderr, lab.ErrPrivilege.Error()) || strings.Contains(stderr, lab.ErrFeature.Error()) {
 		t.Skip(stderr)
 	}
-	if code != exitOK {
+	if code != cli.ExitOK {
 		t.Fatalf("up: exit code %d, %q", code, stderr)
 	}
 	t.Cleanup(func() { braid(t, "lab", "down", "--name", commandLab) })
@@ -32,27 +33,27 @@ func TestLabCommands(t *testing.T) {
 		code int
 		want string // part of what is printed
 	}{
-		{"up --hosts 1 --spines 2", exitOK, "10.2.0.2"},
-		{"up --hosts 2", exitFailed, "other options"},
-		{"fault cut 1 --direction forward", exitOK, ""},
-		{"fault loss 0 2.5%", exitOK, ""},
-		{"fault rate 0 25mbit", exitOK, ""},
-		{"fault ecn 0 never", exitOK, ""},
-		{"fault flap 1 --period 10ms --for 20ms", exitOK, ""},
-		{"fault cut 1", exitOK, ""},
-		{"fault cut 7", exitUsage, "use 0 to 1"},
-		{"status", exitOK, "25mbit"},
-		{"fault restore 0", exitOK, ""},
-		{"down", exitOK, ""},
-		{"down", exitOK, ""},
-		{"status", exitFailed, "'braid lab up' builds one"},
+		{"up --hosts 1 --spines 2", cli.ExitOK, "10.2.0.2"},
+		{"up --hosts 2", cli.ExitFailed, "other options"},
+		{"fault cut 1 --direction forward", cli.ExitOK, ""},
+		{"fault loss 0 2.5%", cli.ExitOK, ""},
+		{"fault rate 0 25mbit", cli.ExitOK, ""},
+		{"fault ecn 0 never", cli.ExitOK, ""},
+		{"fault flap 1 --period 10ms --for 20ms", cli.ExitOK, ""},
+		{"fault cut 1", cli.ExitOK, ""},
+		{"fault cut 7", cli.ExitUsage, "use 0 to 1"},
+		{"status", cli.ExitOK, "25mbit"},
+		{"fault restore 0", cli.ExitOK, ""},
+		{"down", cli.ExitOK, ""},
+		{"down", cli.ExitOK, ""},
+		{"status", cli.ExitFailed, "'braid lab up' builds one"},
 	}
 	for _, step := range steps {
 		code, stdout, stderr := braid(t, append(strings.Fields("lab "+step.args), "--name", commandLab)...)
 		if code != step.code || !strings.Contains(stdout+stderr, step.want) {
 			t.Errorf("%s: exit code %d, %q, %q; want %d and %q", step.args, code, stdout, stderr, step.code, step.want)
 		}
-		if step.args == "status" && code == exitOK {
+		if step.args == "status" && code == cli.ExitOK {
 			for _, want := range []string{"never", "2.5%", "cut", "forward", "backward"} {
 				if !strings.Contains(stdout, want) {
 					t.Errorf("status does not say %q:\n%s", want, stdout)
@@ -70,7 +71,7 @@ func TestLabStatusAsJSON(t *testing.T) {
 		Options lab.Options
 		Paths   []lab.PathStatus
 	}
-	if err := json.Unmarshal([]byte(stdout), &status); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(stdout), &status); err != nil || code != cli.ExitOK {
 		t.Fatalf("exit code %d, %q, %v", code, stderr, err)
 	}
 	if status.Schema != 1 || status.Options.Name != commandLab || len(status.Paths) != 2 || status.Paths[1].Rate != 1e9 {

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"errors"
@@ -10,42 +10,46 @@ import (
 	"github.com/braid-rdma/braid/transport"
 )
 
-// A tracer is the flag --trace and the file that it asks for.
-type tracer struct {
+// Trace is the flag --trace and the file that it asks for.
+type Trace struct {
 	path string
 	file *qlog.Writer // nil: nothing is traced
 }
 
-func (t *tracer) register(cmd *cobra.Command, what string) {
+// Register adds the flag; what is written to the file is said in its help.
+func (t *Trace) Register(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&t.path, "trace", "", "write "+what+" to a file, as lines of JSON")
 	// It fails only for a flag that does not exist.
 	_ = cmd.MarkFlagFilename("trace")
 }
 
-// open begins the file, if the flag asks for one. lossless is for simulations,
+// Wanted says whether the flag asks for a file.
+func (t *Trace) Wanted() bool { return t.path != "" }
+
+// Open begins the file, if the flag asks for one. lossless is for simulations,
 // which can wait for the disk.
-func (t *tracer) open(cmd *cobra.Command, lossless bool) (err error) {
+func (t *Trace) Open(cmd *cobra.Command, lossless bool) (err error) {
 	switch t.path {
 	case "":
 		return nil
 	case "-":
-		return usageError{errors.New("--trace -: the results go to standard output; use a file or a named pipe")}
+		return Usage(errors.New("--trace -: the results go to standard output; use a file or a named pipe"))
 	}
 	t.file, err = qlog.Create(t.path, qlog.Options{Title: cmd.CommandPath(), Lossless: lossless})
 	return err
 }
 
-// device is the tracer of a device's queue pairs, or nil without the flag.
-func (t *tracer) device(name string) transport.Tracer {
+// Device is the Trace of a device's queue pairs, or nil without the flag.
+func (t *Trace) Device(name string) transport.Tracer {
 	if t.file == nil {
 		return nil
 	}
 	return t.file.Device(name)
 }
 
-// close ends the file, once no queue pair is left that writes to it. What went
+// Close ends the file, once no queue pair is left that writes to it. What went
 // wrong with it makes a command fail that went well so far.
-func (t *tracer) close(cmd *cobra.Command, failed *error) {
+func (t *Trace) Close(cmd *cobra.Command, failed *error) {
 	if t.file == nil {
 		return
 	}

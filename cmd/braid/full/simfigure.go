@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/figure"
 	"github.com/braid-rdma/braid/experiments/figures"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -44,7 +45,7 @@ the report says so.
 they are within their tolerance.`,
 		Example: `  braid sim figure mp-rdma-11a --out figures
   braid sim figure all --quick --out figures`,
-		Args:              arguments(cobra.MinimumNArgs(1)),
+		Args:              cli.Arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: completeFigures,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen, err := chooseFigures(args)
@@ -82,7 +83,7 @@ func chooseFigures(names []string) ([]*figure.Figure, error) {
 		}
 		f, ok := figures.Named(name)
 		if !ok {
-			return nil, usageError{fmt.Errorf("there is no figure %q; 'braid sim list' shows them", name)}
+			return nil, cli.Usage(fmt.Errorf("there is no figure %q; 'braid sim list' shows them", name))
 		}
 		chosen = append(chosen, f)
 	}
@@ -139,7 +140,7 @@ func runFigures(cmd *cobra.Command, chosen []*figure.Figure, o figure.Options, o
 		}
 	}
 	if asJSON {
-		if err := printJSON(w, summary); err != nil {
+		if err := cli.PrintJSON(w, summary); err != nil {
 			return err
 		}
 	} else {

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/lab/traffic"
 	"github.com/braid-rdma/braid/lab/trials"
@@ -37,7 +38,7 @@ func newLabRun() *cobra.Command {
 		Example: `  braid lab run cuts
   braid lab run loss cuts --quick --json
   braid lab run all --out results`,
-		Args: arguments(cobra.MinimumNArgs(1)),
+		Args: cli.Arguments(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return append(trialNames(), "all"), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -88,7 +89,7 @@ func chooseTrials(names []string) ([]trials.Trial, error) {
 		}
 		t, err := trials.Named(name)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("%w: there are %s", err, strings.Join(trialNames(), ", "))}
+			return nil, cli.Usage(fmt.Errorf("%w: there are %s", err, strings.Join(trialNames(), ", ")))
 		}
 		chosen = append(chosen, *t)
 	}
@@ -130,7 +131,7 @@ func (l *labRun) run(cmd *cobra.Command, chosen []trials.Trial) error {
 	for _, name := range l.kinds {
 		kind, err := traffic.ParseKind(name)
 		if err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 		l.options.Kinds = append(l.options.Kinds, kind)
 	}
@@ -153,7 +154,7 @@ func (l *labRun) run(cmd *cobra.Command, chosen []trials.Trial) error {
 		}
 	}
 	if l.asJSON {
-		if err := printJSON(cmd.OutOrStdout(), summary); err != nil {
+		if err := cli.PrintJSON(cmd.OutOrStdout(), summary); err != nil {
 			return err
 		}
 	}
@@ -198,7 +199,7 @@ func newLabAgent() *cobra.Command {
 		Use:    "agent ROLE SPECIFICATION",
 		Short:  "Send, receive or probe for a trial; started by 'braid lab run'",
 		Hidden: true,
-		Args:   arguments(cobra.ExactArgs(2)),
+		Args:   cli.Arguments(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return trials.Agent(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
 		},

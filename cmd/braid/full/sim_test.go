@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"encoding/csv"
@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/sweep"
 )
 
@@ -222,5 +223,29 @@ func TestSimFuzzSaysWhatItCovered(t *testing.T) {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("code %d, no %q in: %s%s", code, want, stdout, stderr)
 		}
+	}
+}
+
+// The trace of a simulation is a function of scenario and seed.
+func TestSimTrace(t *testing.T) {
+	dir := t.TempDir()
+	var files [2]string
+	for i, name := range []string{"a", "b"} {
+		path := filepath.Join(dir, name)
+		code, _, stderr := braid(t, "sim", "run", "quickstart", "--set", "transports={mp: {kind: rc}}", "--cc", "dcqcn", "--trace", path)
+		if code != cli.ExitOK { // on stderr is the progress, if it takes long
+			t.Fatal(stderr)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = string(data)
+	}
+	if files[0] != files[1] {
+		t.Error("two runs have different traces")
+	}
+	if sent := strings.Count(files[0], `"packet_sent"`); sent < 1000 || !strings.Contains(files[0], `"rate_updated"`) {
+		t.Errorf("%d packets are sent", sent)
 	}
 }

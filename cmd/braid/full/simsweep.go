@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/results"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/sweep"
@@ -52,7 +53,7 @@ leaves the work to its workers.`,
 		Example: `  braid sim sweep quickstart --grid transports.mp.delta=8,16,32 --seeds 5
   braid sim sweep my.yaml --grid duration=1ms,2ms --listen 0.0.0.0:4222
   braid sim sweep my.yaml --grid duration=1ms,2ms --nats nats://head:4222`,
-		Args:              arguments(cobra.ExactArgs(1)),
+		Args:              cli.Arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, file, err := scenarioFile(args[0])
@@ -61,10 +62,10 @@ leaves the work to its workers.`,
 			}
 			g, err := sweep.ParseGrid(grid)
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			if seeds < 1 {
-				return usageError{fmt.Errorf("--seeds %d: must be above zero", seeds)}
+				return cli.Usage(fmt.Errorf("--seeds %d: must be above zero", seeds))
 			}
 			// Seeds fit everywhere: each point is checked once.
 			if err := checkPoints(cmd.Context(), sweep.Jobs(file, data, g, seedList(1)), workers); err != nil {
@@ -187,7 +188,7 @@ func newSimWorker() *cobra.Command {
 		Short:   "Do the work of a sweep that runs elsewhere",
 		Long:    "worker takes runs from the NATS server of a sweep until it is interrupted.",
 		Example: "  braid sim worker nats://head:4222",
-		Args:    arguments(cobra.ExactArgs(1)),
+		Args:    cli.Arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()

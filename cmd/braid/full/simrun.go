@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/results"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/scenarios"
@@ -23,7 +24,7 @@ func newSimRun() *cobra.Command {
 		workers int
 		policy  string
 		cc      string
-		trace   tracer
+		trace   cli.Trace
 		asJSON  bool
 	)
 	cmd := &cobra.Command{
@@ -44,7 +45,7 @@ all that can be set, and docs/SCENARIOS.md says what each field means.`,
 		Example: `  braid sim run quickstart
   braid sim run my.yaml --seed 7 --json
   braid sim run my.yaml --set transports.mp.delta=16 --set duration=5ms --out results`,
-		Args:              arguments(cobra.ExactArgs(1)),
+		Args:              cli.Arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := loadScenario(args[0])
@@ -61,7 +62,7 @@ all that can be set, and docs/SCENARIOS.md says what each field means.`,
 				return err
 			}
 			if err := s.Choose(policy, cc); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			return runTraced(cmd, s, &trace, func() error { return runScenario(cmd, s, out, asJSON) })
 		},
@@ -70,11 +71,11 @@ all that can be set, and docs/SCENARIOS.md says what each field means.`,
 	flags.SortFlags = false
 	flags.Uint64Var(&seed, "seed", 1, "seed of all that is random; default: the scenario's")
 	flags.StringArrayVar(&sets, "set", nil, "set a value of the scenario, as key=value; may be given several times")
-	registerPolicy(cmd, &policy)
-	registerCC(cmd, &cc, true)
+	cli.RegisterPolicy(cmd, &policy)
+	cli.RegisterCC(cmd, &cc, true)
 	flags.StringVar(&out, "out", "", "directory for flows, links and series as CSV and Parquet, and for pictures")
 	flags.IntVar(&workers, "workers", 1, "threads that run the simulation; the result does not depend on it")
-	trace.register(cmd, "what each queue pair does")
+	trace.Register(cmd, "what each queue pair does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else")
 	return cmd
 }
@@ -82,18 +83,18 @@ all that can be set, and docs/SCENARIOS.md says what each field means.`,
 // runTraced runs with the file that --trace asks for. One thread runs the
 // simulation then, so that events stand in the order of time; the result does
 // not depend on it.
-func runTraced(cmd *cobra.Command, s *scenario.Scenario, trace *tracer, run func() error) (err error) {
-	if trace.path == "" {
+func runTraced(cmd *cobra.Command, s *scenario.Scenario, trace *cli.Trace, run func() error) (err error) {
+	if !trace.Wanted() {
 		return run()
 	}
 	if err := s.Set("workers=1"); err != nil {
 		return err
 	}
-	if err := trace.open(cmd, true); err != nil {
+	if err := trace.Open(cmd, true); err != nil {
 		return err
 	}
-	defer trace.close(cmd, &err)
-	s.Trace = trace.device
+	defer trace.Close(cmd, &err)
+	s.Trace = trace.Device
 	return run()
 }
 
@@ -141,7 +142,7 @@ func runScenario(cmd *cobra.Command, s *scenario.Scenario, out string, asJSON bo
 		}
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), summary)
+		return cli.PrintJSON(cmd.OutOrStdout(), summary)
 	}
 	if err := summary.Text(cmd.OutOrStdout()); err != nil {
 		return err

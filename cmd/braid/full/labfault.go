@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/lab"
 )
 
 // newLabFault is `braid lab fault`.
 func newLabFault() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "fault",
 		Short: "Break a path of a lab, or repair it",
 		Long: `fault changes a path of a lab while traffic runs. Nobody in the lab is told:
@@ -34,12 +35,12 @@ links stay up, and no message says that something is wrong.`,
 // faultCommand makes a command whose first argument is a path.
 func faultCommand(cmd *cobra.Command, values int, do func(ctx context.Context, n *lab.Network, path int, args []string) error) *cobra.Command {
 	var name string
-	cmd.Args = arguments(cobra.ExactArgs(1 + values))
+	cmd.Args = cli.Arguments(cobra.ExactArgs(1 + values))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := strconv.Atoi(args[0])
 		if err != nil {
-			return usageError{fmt.Errorf("path %q: use a number from 0 on", args[0])}
+			return cli.Usage(fmt.Errorf("path %q: use a number from 0 on", args[0]))
 		}
 		n, err := lab.Open(name)
 		if err != nil {
@@ -54,7 +55,7 @@ func faultCommand(cmd *cobra.Command, values int, do func(ctx context.Context, n
 // directionFlag adds the flag of faults that can be in one direction only.
 func directionFlag(cmd *cobra.Command) func() (lab.Direction, error) {
 	text := cmd.Flags().String("direction", string(lab.Both), "both, forward (from the first leaf) or backward")
-	complete(cmd, "direction", []string{string(lab.Both), string(lab.Forward), string(lab.Backward)})
+	cli.Complete(cmd, "direction", []string{string(lab.Both), string(lab.Forward), string(lab.Backward)})
 	return func() (lab.Direction, error) { return lab.ParseDirection(*text) }
 }
 
@@ -89,7 +90,7 @@ func newFaultLoss() *cobra.Command {
 	return faultCommand(cmd, 1, func(_ context.Context, n *lab.Network, path int, args []string) error {
 		percent, err := strconv.ParseFloat(strings.TrimSuffix(args[0], "%"), 64)
 		if err != nil {
-			return usageError{fmt.Errorf("loss %q: use 0 to 100, in per cent", args[0])}
+			return cli.Usage(fmt.Errorf("loss %q: use 0 to 100, in per cent", args[0]))
 		}
 		d, err := direction()
 		if err != nil {
@@ -117,7 +118,7 @@ func newFaultECN() *cobra.Command {
 		if args[0] != "never" {
 			var err error
 			if threshold, err = time.ParseDuration(args[0]); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 		}
 		return n.SetThreshold(path, threshold)

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	middleware "github.com/braid-rdma/braid"
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/monitor"
 	"github.com/braid-rdma/braid/udp"
 )
@@ -125,7 +126,7 @@ func startDemoTraffic(ctx context.Context, running *sync.WaitGroup) (moved *atom
 				moved.Add(uint64(2 * m.Len()))
 				m.Release()
 			}
-			_ = pause(ctx, time.Millisecond) // some is enough to be seen
+			_ = cli.Pause(ctx, time.Millisecond) // some is enough to be seen
 		}
 	})
 	return moved, end, nil
@@ -136,7 +137,7 @@ func startDemoTraffic(ctx context.Context, running *sync.WaitGroup) (moved *atom
 func watchDemo(ctx context.Context, w io.Writer, m *monitor.Monitor, moved *atomic.Uint64, duration time.Duration) error {
 	began, saw := time.Now(), false
 	for before := uint64(0); duration == 0 || time.Since(began) < duration || !saw && time.Since(began) < duration+time.Minute; {
-		if !pause(ctx, demoWindow) {
+		if !cli.Pause(ctx, demoWindow) {
 			break
 		}
 		s := m.State()

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/cm"
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/internal/otlp"
 	"github.com/braid-rdma/braid/lab/trials"
 	"github.com/braid-rdma/braid/monitor"
@@ -41,17 +42,17 @@ keeps what it sees for an hour, which the monitor gets when it is back.`,
   braid agent --nats tls://nats1.example:4222 --nats-creds agent.creds --rack r17
   BRAID_JOIN=braid1.agent... braid agent --name db3 --local 10.0.7.3
   braid agent --monitor 10.0.0.1:7480 --join-file join-agent --otlp http://127.0.0.1:4318`,
-		Args: arguments(cobra.NoArgs),
+		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.register(cmd)
+	f.Register(cmd)
 	flags.StringVar(&f.name, "name", "", "name of this machine (default: its host name)")
 	flags.StringVar(&f.rack, "rack", "", "rack of this machine: hosts of one are probed more often")
 	flags.StringVar(&f.local, "local", "", "address to probe from (default: the one that leads to the monitor)")
 	flags.StringVar(&f.state, "state", "", "file for the last pinglist (default: in the state directory of the user)")
-	flags.IntVarP(&f.port, "port", "p", defaultPingPort, "port at which it replies; 0 takes a free one")
+	flags.IntVarP(&f.port, "port", "p", cli.DefaultPingPort, "port at which it replies; 0 takes a free one")
 	flags.IntVar(&f.paths, "paths", 128, "source ports that it probes from")
 	flags.StringVar(&f.lab, "lab", "", "report what the switches of this lab count (see braid lab)")
 	flags.BoolVar(&f.readOnly, "read-only", false, "let operators elsewhere look at the programs of this machine, but not change them")
@@ -64,18 +65,18 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.external.URL == "" {
+	if f.URL == "" {
 		if err := monitor.RoleAgent.Check(join); err != nil {
-			return usageError{err}
+			return cli.Usage(err)
 		}
 	}
 	if f.port < 0 || f.port > 65535 || f.paths < 1 {
-		return usageError{fmt.Errorf("--port %d, --paths %d: want a port, and one path at least", f.port, f.paths)}
+		return cli.Usage(fmt.Errorf("--port %d, --paths %d: want a port, and one path at least", f.port, f.paths))
 	}
 	headers := os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")
 	if f.collector != "" {
 		if _, err := otlp.New(f.collector, "", headers); err != nil {
-			return usageError{fmt.Errorf("--otlp: %w", err)}
+			return cli.Usage(fmt.Errorf("--otlp: %w", err))
 		}
 	}
 	if f.name == "" {
@@ -90,7 +91,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	d, err := udp.Open(udp.Config{Addr: local, Paths: f.paths, Spin: noSpin})
+	d, err := udp.Open(udp.Config{Addr: local, Paths: f.paths, Spin: cli.NoSpin})
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (f *agentFlags) run(cmd *cobra.Command) error {
 	}
 	defer manager.Close()
 	cfg := monitor.AgentConfig{
-		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.address, Join: join, External: f.external,
+		Host: monitor.Host{Name: f.name, Addr: local.String(), Rack: f.rack}, Manager: manager, Port: uint16(f.port), Monitor: f.Address, Join: join, External: f.external(),
 		State: f.state, ReadOnly: f.readOnly, Collector: f.collector, CollectorHeaders: headers, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), SourcePort: func(path int) uint16 { return udp.SourcePortOf(d, path) },
 	}
 	if f.lab != "" {
@@ -123,15 +124,16 @@ func (f *agentFlags) localAddress() (netip.Addr, error) {
 	if f.local != "" {
 		addr, err := netip.ParseAddr(f.local)
 		if err != nil {
-			return addr, usageError{fmt.Errorf("--local %q is no IP address", f.local)}
+			return addr, cli.Usage(fmt.Errorf("--local %q is no IP address", f.local))
 		}
 		return addr, nil
 	}
 	// Nothing is sent: the kernel only looks for the way.
-	address := f.address
-	if f.external.URL != "" {
+	address := f.Address
+	if f.URL != "" {
 		var err error
-		if address, err = f.external.Host(); err != nil {
+		external := f.external()
+		if address, err = external.Host(); err != nil {
 			return netip.Addr{}, err
 		}
 	}

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/sim/fuzz"
 )
 
@@ -40,13 +41,13 @@ seeds had which kind of network, transport, fault and work.
 --json prints {"schema", "seeds", "failures": [{"seed", "message", "replay",
 "scenario"}], "covered": [{"group", "name", "seeds"}]}.`,
 		Example: "  braid sim fuzz --seeds 2000\n  braid sim fuzz --seed 4711",
-		Args:    arguments(cobra.NoArgs),
+		Args:    cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("seed") {
 				first, seeds = seed, 1
 			}
 			if seeds < 1 {
-				return usageError{fmt.Errorf("--seeds %d: must be above zero", seeds)}
+				return cli.Usage(fmt.Errorf("--seeds %d: must be above zero", seeds))
 			}
 			return runFuzz(cmd, first, seeds, workers, asJSON)
 		},
@@ -105,7 +106,7 @@ func runFuzz(cmd *cobra.Command, first uint64, seeds, workers int, asJSON bool) 
 		}
 	}
 	if asJSON {
-		if err := printJSON(out, report); err != nil {
+		if err := cli.PrintJSON(out, report); err != nil {
 			return err
 		}
 	} else {

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"math/rand/v2"

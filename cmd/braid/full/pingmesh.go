@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/monitor"
 )
 
 // runMesh is `braid ping --mesh`: what all agents see of each other.
-func runMesh(cmd *cobra.Command, f *monitorFlags, asJSON bool) error {
-	client, err := f.dial()
+func runMesh(cmd *cobra.Command, f *cli.MonitorFlags, asJSON bool) error {
+	client, err := (&monitorFlags{*f}).dial()
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func runMesh(cmd *cobra.Command, f *monitorFlags, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), state)
+		return cli.PrintJSON(cmd.OutOrStdout(), state)
 	}
 	printMesh(cmd.OutOrStdout(), state)
 	return nil

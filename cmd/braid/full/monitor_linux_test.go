@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"bufio"
@@ -15,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
+	"github.com/braid-rdma/braid/internal/statfile"
 	"github.com/braid-rdma/braid/monitor"
+	"github.com/braid-rdma/braid/operate"
 )
 
 // inBackground runs a command until the test is over, and returns its output line by line.
@@ -25,7 +28,7 @@ func inBackground(t *testing.T, args ...string) *bufio.Scanner {
 	r, w := io.Pipe()
 	var running sync.WaitGroup
 	running.Go(func() {
-		if code := run(ctx, args, strings.NewReader(""), w, t.Output()); code != exitOK {
+		if code := newProgram().Run(ctx, args, strings.NewReader(""), w, t.Output()); code != cli.ExitOK {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 		w.Close()
@@ -81,7 +84,7 @@ func TestMonitorAndAgents(t *testing.T) {
 			t.Fatalf("the agents do not see each other: %+v", state)
 		}
 		code, stdout, stderr := braid(t, append([]string{"ping", "--mesh", "--json"}, read...)...)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			t.Fatalf("%d, %s", code, stderr)
 		}
 		if err := json.Unmarshal([]byte(stdout), &state); err != nil {
@@ -89,25 +92,50 @@ func TestMonitorAndAgents(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := braid(t, append([]string{"ping", "--mesh"}, read...)...)
-	if code != exitOK || !strings.Contains(stdout, "2 hosts") || !strings.Contains(stdout, machines[1]) {
+	if code != cli.ExitOK || !strings.Contains(stdout, "2 hosts") || !strings.Contains(stdout, machines[1]) {
 		t.Errorf("%d, %s\n%s", code, stderr, stdout)
 	}
+}
+
+// statDir has statistics and sockets of the test in a directory of their own.
+func statDir(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "braid-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv(statfile.DirVariable, dir)
 }
 
 // Programs of another machine are looked at and changed by way of its agent, by who has the token for it.
 func TestProgramsElsewhere(t *testing.T) {
 	statDir(t)
-	statTraffic(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	_, end, err := startDemoTraffic(ctx, &running)
+	if err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	defer end()
+	defer running.Wait()
+	defer stop()
 	as := startMonitor(t)
 	name := startAgent(t, as(monitor.RoleAgent))
 	read, change := as(monitor.RoleReader), as(monitor.RoleOperator)
-	var why whyReport
+	var why struct {
+		Programs []struct {
+			Evidence *operate.Evidence
+			Findings []operate.Finding
+		}
+	}
 	for end := time.Now().Add(time.Minute); len(why.Programs) < 2; time.Sleep(50 * time.Millisecond) {
 		code, stdout, stderr := braid(t, append([]string{"why", name, "--for", "100ms", "--json"}, read...)...)
 		if time.Now().After(end) {
 			t.Fatalf("%d, %s", code, stderr)
 		}
-		if code == exitOK {
+		if code == cli.ExitOK {
 			if err := json.Unmarshal([]byte(stdout), &why); err != nil {
 				t.Fatal(err)
 			}
@@ -122,18 +150,18 @@ func TestProgramsElsewhere(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{[]string{"why", name, pid}, read, exitOK, name + ": "},
-		{[]string{"stat", name, "--paths", "--interval", "100ms"}, read, exitOK, "QPs"},
-		{[]string{"stat", "--host", "*", "--interval", "0", "--json"}, read, exitOK, `"host": "` + name},
-		{[]string{"stat", "nobody"}, read, exitFailed, "no agent"},
-		{[]string{"why", name, "1"}, read, exitFailed, "no such program"},
-		{[]string{"why", name}, as(monitor.RoleAgent), exitUsage, "token of agents"},
-		{[]string{"adm", "show", "--host", "*"}, read, exitOK, "keepalive"},
-		{[]string{"adm", "set", "keepalive=7s", name}, read, exitFailed, "operator"},
-		{[]string{"adm", "set", "keepalive=never", name}, change, exitFailed, "never"},
-		{[]string{"adm", "set", "keepalive=7s", name, "--canary", "1", "--watch-for", "100ms"}, change, exitOK, "keepalive"},
-		{[]string{"adm", "history", name}, read, exitOK, "7s"},
-		{[]string{"adm", "rollback", name}, change, exitOK, "7s"},
+		{[]string{"why", name, pid}, read, cli.ExitOK, name + ": "},
+		{[]string{"stat", name, "--paths", "--interval", "100ms"}, read, cli.ExitOK, "QPs"},
+		{[]string{"stat", "--host", "*", "--interval", "0", "--json"}, read, cli.ExitOK, `"host": "` + name},
+		{[]string{"stat", "nobody"}, read, cli.ExitFailed, "no agent"},
+		{[]string{"why", name, "1"}, read, cli.ExitFailed, "no such program"},
+		{[]string{"why", name}, as(monitor.RoleAgent), cli.ExitUsage, "token of agents"},
+		{[]string{"adm", "show", "--host", "*"}, read, cli.ExitOK, "keepalive"},
+		{[]string{"adm", "set", "keepalive=7s", name}, read, cli.ExitFailed, "operator"},
+		{[]string{"adm", "set", "keepalive=never", name}, change, cli.ExitFailed, "never"},
+		{[]string{"adm", "set", "keepalive=7s", name, "--canary", "1", "--watch-for", "100ms"}, change, cli.ExitOK, "keepalive"},
+		{[]string{"adm", "history", name}, read, cli.ExitOK, "7s"},
+		{[]string{"adm", "rollback", name}, change, cli.ExitOK, "7s"},
 	} {
 		code, stdout, stderr := braid(t, append(test.args, test.role...)...)
 		if code != test.code || !strings.Contains(stdout+stderr, test.says) {
@@ -159,12 +187,12 @@ func TestMonitorBadArguments(t *testing.T) {
 		{"agent", "--join", "x", "--local", "here"},
 		{"ping", "--mesh"},
 	} {
-		if code, _, stderr := braid(t, args...); code != exitUsage {
+		if code, _, stderr := braid(t, args...); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 	}
 	for _, flags := range [][]string{{"--listen", "nowhere"}, {"--listen", "127.0.0.1:0", "--http", "127.0.0.1"}, {"--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--http-cert", "x"}} {
-		if code, _, stderr := braid(t, append([]string{"monitor", "--dir", t.TempDir()}, flags...)...); code != exitFailed || stderr == "" {
+		if code, _, stderr := braid(t, append([]string{"monitor", "--dir", t.TempDir()}, flags...)...); code != cli.ExitFailed || stderr == "" {
 			t.Errorf("%v: exit code %d, %s", flags, code, stderr)
 		}
 	}
@@ -174,7 +202,7 @@ func TestMonitorBadArguments(t *testing.T) {
 func TestDemoMonitor(t *testing.T) {
 	statDir(t)
 	code, stdout, stderr := braid(t, "demo", "--monitor", "--duration", "6")
-	if code != exitOK || stderr != "" || !strings.Contains(stdout, "page: http://127.0.0.1:") || !strings.Contains(stdout, "2 hosts") {
+	if code != cli.ExitOK || stderr != "" || !strings.Contains(stdout, "page: http://127.0.0.1:") || !strings.Contains(stdout, "2 hosts") {
 		t.Errorf("%d, %s\n%s", code, stderr, stdout)
 	}
 }

@@ -1,14 +1,15 @@
-package command
+package full
 
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/sim"
 )
 
 // newSim is `braid sim`.
 func newSim() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "sim",
 		Short: "Run braid's transport in a simulated datacenter",
 		Long: `sim runs the transport that moves real packets, unchanged, in a datacenter in

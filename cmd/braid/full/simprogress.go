@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/experiments/scenario"
 )
 
@@ -31,7 +32,7 @@ const (
 
 func newSimProgress(cmd *cobra.Command, silent bool) *simProgress {
 	w := cmd.ErrOrStderr()
-	p := &simProgress{w: w, inPlace: isTerminal(w), interval: progressLines}
+	p := &simProgress{w: w, inPlace: cli.IsTerminal(w), interval: progressLines}
 	if p.inPlace {
 		p.interval = progressInPlace
 	}

@@ -1,4 +1,4 @@
-package command
+package full
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/monitor"
 )
 
@@ -50,16 +51,16 @@ It listens on loopback unless told otherwise.
   braid monitor --http :443 --http-cert page.crt --http-key page.key --http-client-ca people.crt
   braid monitor --nats tls://nats1.example:4222,tls://nats2.example:4222 --nats-creds monitor.creds --nats-replicas 3
   braid ping --mesh --monitor 10.0.0.1:7480 --join-file join-reader`,
-		Args: arguments(cobra.NoArgs),
+		Args: cli.Arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cfg.External.Check(); err != nil {
-				return usageError{fmt.Errorf("--nats: %w", err)}
+				return cli.Usage(fmt.Errorf("--nats: %w", err))
 			}
 			if cfg.MaxBytes < 1<<20 {
-				return usageError{fmt.Errorf("--store-bytes %d: want %d at least", cfg.MaxBytes, 1<<20)}
+				return cli.Usage(fmt.Errorf("--store-bytes %d: want %d at least", cfg.MaxBytes, 1<<20))
 			}
 			if cfg.Window < time.Second || cfg.Window > time.Hour || cfg.Retention < cfg.Window {
-				return usageError{fmt.Errorf("--window %v, --retention %v: want 1s to 1h, and no less than that", cfg.Window, cfg.Retention)}
+				return cli.Usage(fmt.Errorf("--window %v, --retention %v: want 1s to 1h, and no less than that", cfg.Window, cfg.Retention))
 			}
 			return runMonitor(cmd, &cfg, &page, asJSON)
 		},
@@ -140,7 +141,7 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page *monitor.PageConfi
 			return nil // there is no other end
 		case e := <-events:
 			if asJSON {
-				err = printEvent(w, &e)
+				err = cli.PrintEvent(w, &e)
 			} else {
 				_, err = fmt.Fprintf(w, "%s  %v\n", e.At.Local().Format(time.DateTime), &e)
 			}
@@ -152,32 +153,25 @@ func runMonitor(cmd *cobra.Command, cfg *monitor.Config, page *monitor.PageConfi
 }
 
 // monitorFlags are how a command finds a monitor.
-type monitorFlags struct {
-	address, join, joinFile string
-	external                monitor.External
-}
+type monitorFlags struct{ cli.MonitorFlags }
 
-func (f *monitorFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.address, "monitor", "127.0.0.1:7480", "address of the monitor")
-	flags.StringVar(&f.join, "join", "", "a token of the monitor; others can see it here, better use --join-file or BRAID_JOIN")
-	flags.StringVar(&f.joinFile, "join-file", "", "a file that has the token, such as join-reader in the directory of the monitor")
-	flags.StringVar(&f.external.URL, "nats", "", "URL of the NATS cluster that the monitor uses, instead of --monitor and its token")
-	flags.StringVar(&f.external.Credentials, "nats-creds", "", "file with the credentials for --nats")
-	flags.StringVar(&f.external.CA, "nats-ca", "", "file with the certificates that sign those of --nats (default: the system's)")
+// external is the NATS cluster that is named, if one is.
+func (f *monitorFlags) external() monitor.External {
+	return monitor.External{URL: f.URL, Credentials: f.Credentials, CA: f.CA}
 }
 
 // token is what lets this program join in a role. On the machine of the monitor its own user need not give it.
 func (f *monitorFlags) token(r monitor.Role) (string, error) {
-	if err := f.external.Check(); err != nil {
-		return "", usageError{fmt.Errorf("--nats: %w", err)}
+	external := f.external()
+	if err := external.Check(); err != nil {
+		return "", cli.Usage(fmt.Errorf("--nats: %w", err))
 	}
-	file, given := f.joinFile, f.joinFile != ""
+	file, given := f.JoinFile, f.JoinFile != ""
 	switch {
-	case f.external.URL != "":
+	case f.URL != "":
 		return "", nil // its credentials are enough
-	case f.join != "":
-		return f.join, nil
+	case f.Join != "":
+		return f.Join, nil
 	case given:
 	case os.Getenv("BRAID_JOIN") != "":
 		return os.Getenv("BRAID_JOIN"), nil
@@ -186,7 +180,7 @@ func (f *monitorFlags) token(r monitor.Role) (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if !given && errors.Is(err, fs.ErrNotExist) {
-		return "", usageError{errors.New("the token of the monitor is needed: --join-file, BRAID_JOIN or --join")}
+		return "", cli.Usage(errors.New("the token of the monitor is needed: --join-file, BRAID_JOIN or --join"))
 	}
 	return strings.TrimSpace(string(text)), err
 }
@@ -197,9 +191,10 @@ func (f *monitorFlags) dial() (*monitor.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.external.Dial(f.address, join)
+	external := f.external()
+	c, err := external.Dial(f.Address, join)
 	if errors.Is(err, monitor.ErrJoin) {
-		err = usageError{err}
+		err = cli.Usage(err)
 	}
 	return c, err
 }

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
+)
+
+// everyday runs the everyday command as a process of its own, with some variables, since another program may take its place.
+func everyday(t *testing.T, variables []string, args ...string) (code int, output string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(append(os.Environ(), asCommand+"=1"), variables...)
+	text, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+// TestHandOver checks that what the everyday command does not have is done by the full one, with the same arguments and exit code, and
+// what it has is not. The full one is this test, which prints its arguments and ends with 7.
+func TestHandOver(t *testing.T) {
+	full := []string{fullVariable + "=" + os.Args[0]}
+	for _, line := range []string{
+		"sim run quickstart --json", "sim --help", "lab", "agent --monitor 10.0.0.1:7480", "monitor --dir x", "man /tmp/x", "help sim",
+		"ping --mesh --json", "demo --monitor", "why db3", "stat db3 --paths", "adm show --host *",
+	} {
+		if code, text := everyday(t, full, strings.Fields(line)...); code != 7 || text != "["+line+"]\n" {
+			t.Errorf("%s: exit code %d, %s", line, code, text)
+		}
+	}
+	for _, line := range []string{"version", "perf --help", "adm --help", "--help"} {
+		if code, text := everyday(t, full, strings.Fields(line)...); code != cli.ExitOK {
+			t.Errorf("%s: exit code %d, %s", line, code, text)
+		}
+	}
+}
+
+// TestFullIsFound checks where the full command is looked for, and what is said where it is not.
+func TestFullIsFound(t *testing.T) {
+	dir := t.TempDir()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(own, filepath.Join(dir, fullName)); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := everyday(t, []string{"PATH=" + dir}, "sim"); code != 7 {
+		t.Errorf("on the PATH: exit code %d, %s", code, text)
+	}
+	for _, test := range []struct {
+		variables []string
+		want      string
+	}{
+		{[]string{"PATH=" + t.TempDir()}, "cannot be built here"},
+		{[]string{fullVariable + "=/nowhere/braid-full"}, "/nowhere/braid-full"},
+	} {
+		if code, text := everyday(t, test.variables, "sim"); code != cli.ExitFailed || !strings.Contains(text, test.want) {
+			t.Errorf("%q: exit code %d, %s", test.variables, code, text)
+		}
+	}
+}
+
+// TestOthersAreCompleted checks that words of the other commands are completed where the full one is there, and nothing is built otherwise.
+func TestOthersAreCompleted(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, fullName)
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$*\"; echo :4\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code, text := everyday(t, []string{fullVariable + "=" + script}, "__complete", "sim", "run", "qui")
+	if code != cli.ExitOK || !strings.HasPrefix(text, "__complete sim run qui\n:4") {
+		t.Errorf("exit code %d, %q", code, text)
+	}
+	if code, text := everyday(t, []string{"PATH="}, "__complete", "sim", ""); code != cli.ExitOK || !strings.HasPrefix(text, ":") {
+		t.Errorf("exit code %d, %q", code, text)
+	}
+}
+
+// TestEverydayIsSmall checks that the everyday command has stayed what can be built and started in little time.
+func TestEverydayIsSmall(t *testing.T) {
+	const most = 25 << 20
+	program := filepath.Join(t.TempDir(), "braid")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > most {
+		t.Errorf("it has %d bytes, %d at most were wanted", info.Size(), most)
+	}
+	t.Logf("%d bytes", info.Size())
+}
