@@ -25,7 +25,10 @@ const (
 	// fullVariable names the program that has all commands, for who has it elsewhere.
 	fullVariable = "BRAID_FULL"
 	fullName     = "braid-full"
+	fullLock     = "lock"
 	fullPackage  = "cmd/braid-full"
+	// keptFor is how long a program that was built is kept after its last use.
+	keptFor = 30 * 24 * time.Hour
 )
 
 // Others are the commands that only the full program has, with what they are for.
@@ -123,12 +126,13 @@ func buildFull(progress io.Writer) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoFull, err)
 	}
+	forget(filepath.Join(cache, "braid"), time.Now().Add(-keptFor))
 	sum := sha256.Sum256([]byte(from.tree + "\n" + from.version))
-	dir := filepath.Join(cache, "braid", fmt.Sprintf("%x", sum[:8]))
+	dir := filepath.Join(cache, "braid", fmt.Sprintf("full-%x", sum[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	free, err := alone(filepath.Join(dir, "lock"))
+	free, err := alone(filepath.Join(dir, fullLock))
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +168,17 @@ func (s source) build(tool, program string, progress io.Writer) error {
 	return nil
 }
 
-// alone waits until no other process builds.
+// forget removes programs that were last used before an instant.
+func forget(cache string, before time.Time) {
+	locks, _ := filepath.Glob(filepath.Join(cache, "full-*", fullLock)) // the pattern is fine
+	for _, lock := range locks {
+		if info, err := os.Stat(lock); err == nil && info.ModTime().Before(before) {
+			_ = os.RemoveAll(filepath.Dir(lock)) // who cannot now may later
+		}
+	}
+}
+
+// alone waits until no other process builds, and notes the time.
 func alone(path string) (free func(), err error) {
 	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -174,7 +188,8 @@ func alone(path string) (free func(), err error) {
 		lock.Close()
 		return nil, err
 	}
-	return func() { lock.Close() }, nil
+	now := time.Now()
+	return func() { lock.Close() }, os.Chtimes(path, now, now)
 }
 
 // completeOther asks the full program, if it is there: nobody waits for a build to complete a word.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 )
@@ -66,6 +67,34 @@ func TestFullIsFound(t *testing.T) {
 		if code, text := everyday(t, test.variables, "sim"); code != cli.ExitFailed || !strings.Contains(text, test.want) {
 			t.Errorf("%q: exit code %d, %s", test.variables, code, text)
 		}
+	}
+}
+
+// TestOldOnesAreForgotten checks that what was built and is not used any more does not stay for ever.
+func TestOldOnesAreForgotten(t *testing.T) {
+	cache := t.TempDir()
+	for _, name := range []string{"full-old", "full-new", "interop"} {
+		dir := filepath.Join(cache, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		free, err := alone(filepath.Join(dir, fullLock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		free()
+	}
+	begun := time.Now().Add(-keptFor)
+	long := begun.Add(-time.Hour)
+	for _, name := range []string{"full-old", "interop"} {
+		if err := os.Chtimes(filepath.Join(cache, name, fullLock), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget(cache, begun)
+	left, err := filepath.Glob(filepath.Join(cache, "*"))
+	if err != nil || len(left) != 2 || filepath.Base(left[0]) != "full-new" || filepath.Base(left[1]) != "interop" {
+		t.Errorf("%q are left, %v", left, err)
 	}
 }
 
