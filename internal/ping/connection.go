@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
@@ -98,6 +99,10 @@ func (c *connection) make(ctx context.Context, key connectionKey) error {
 		}
 		if !errors.Is(err, ErrBusy) || !c.peer.makeRoom(c) {
 			break
+		}
+		select {
+		case <-time.After(roomTime):
+		case <-ctx.Done():
 		}
 	}
 	c.conn = nil

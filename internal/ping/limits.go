@@ -17,9 +17,10 @@ const (
 	maxPending = 1 << 14
 	// maxWriters bounds the connections of a prober. Where more are wanted they take turns.
 	maxWriters = 1024
-	// dialsWhenBusy is how often a connection is asked for where the responder has no room: others are closed for it, and
-	// the responder may need a moment to see that.
+	// dialsWhenBusy is how often a connection is asked for where the responder has no room: another is closed for it each
+	// time, and roomTime is what the responder may need to see that.
 	dialsWhenBusy = 3
+	roomTime      = 10 * time.Millisecond
 	// writerDepth is how many WRITEs of one connection may be outstanding: a probe that
 	// waits behind more than a few others tells nothing new, and is not sent.
 	writerDepth = 4

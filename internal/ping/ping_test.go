@@ -309,6 +309,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			if r := b.ping(peer, Probe{RC, path, 64}); r.Err != nil {
 				t.Errorf("path %d: %v", path, r.Err)
 			}
+			synctest.Wait() // until the responder has counted it
 		}
 		// The third and the fourth took the places of the first two.
 		if n, c := b.connections(), b.responder.Counters(); c.Granted != 4 || c.Busy < 2 || n != 2 {
