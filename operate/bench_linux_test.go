@@ -22,15 +22,19 @@ func BenchmarkWriteBesideOperator(b *testing.B) {
 	b.Setenv(statfile.DirVariable, dir)
 	for _, test := range []struct {
 		name string
-		look func(ctx context.Context, p *Program)
+		look func(ctx context.Context, p *Program, begin func())
 	}{
-		{"alone", func(ctx context.Context, _ *Program) { <-ctx.Done() }},
-		{"gathering", func(ctx context.Context, p *Program) {
+		{"alone", func(ctx context.Context, _ *Program, begin func()) {
+			begin()
+			<-ctx.Done()
+		}},
+		{"gathering", func(ctx context.Context, p *Program, begin func()) {
+			begin()
 			for ctx.Err() == nil {
 				_, _ = p.Gather(ctx, time.Second) // the end of the context ends it
 			}
 		}},
-		{"stopped", func(ctx context.Context, p *Program) {
+		{"stopped", func(ctx context.Context, p *Program, begin func()) {
 			conn := p.carrier.(*socket)
 			for range 1000 { // as many as the socket takes
 				if _, err := conn.Write([]byte(`{"do":"device"}` + "\n")); err != nil {
@@ -38,6 +42,7 @@ func BenchmarkWriteBesideOperator(b *testing.B) {
 				}
 				_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 			}
+			begin()
 			<-ctx.Done()
 		}},
 	} {
@@ -52,8 +57,9 @@ func BenchmarkWriteBesideOperator(b *testing.B) {
 			must(b, err)
 			defer p.Close()
 			ctx, stop := context.WithCancel(b.Context())
-			done := make(chan struct{})
-			go func() { defer close(done); test.look(ctx, p) }()
+			begun, done := make(chan struct{}), make(chan struct{})
+			go func() { defer close(done); test.look(ctx, p, func() { close(begun) }) }()
+			<-begun
 			b.SetBytes(1 << 16)
 			x.writeMany(b, y, b.N)
 			stop()
