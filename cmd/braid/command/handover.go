@@ -66,6 +66,11 @@ func handOver(cmd *cobra.Command) error {
 	if err == nil && program == "" {
 		program, err = buildFull(cmd.ErrOrStderr())
 	}
+	if errors.Is(err, errNoFull) { // one of any version is better than none
+		if other, missing := exec.LookPath(fullName); missing == nil {
+			program, err = filepath.Abs(other)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -73,7 +78,7 @@ func handOver(cmd *cobra.Command) error {
 	return fmt.Errorf("%s: %w", program, syscall.Exec(program, args, os.Environ()))
 }
 
-// findFull finds the full program where it was put: where the variable says, beside this one, or on the PATH. Empty: nowhere.
+// findFull finds the full program where it was put: where the variable says, or beside this one. Empty: nowhere.
 func findFull() (string, error) {
 	if program := os.Getenv(fullVariable); program != "" {
 		if _, err := exec.LookPath(program); err != nil {
@@ -86,9 +91,6 @@ func findFull() (string, error) {
 			return beside, nil
 		}
 	}
-	if program, err := exec.LookPath(fullName); err == nil {
-		return filepath.Abs(program)
-	}
 	return "", nil
 }
 
@@ -99,7 +101,7 @@ type source struct{ tree, version string }
 func ownSource() (s source) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		tree := filepath.Join(filepath.Dir(file), "..", "..", "..")
-		if _, err := os.Stat(filepath.Join(tree, fullPackage, "main.go")); err == nil {
+		if trusted(filepath.Join(tree, fullPackage, "main.go")) {
 			s.tree = tree
 		}
 	}
@@ -107,6 +109,37 @@ func ownSource() (s source) {
 		s.version = info.Main.Version
 	}
 	return s
+}
+
+// trusted says whether a file that is to be built and run is of who runs this, of who made this program, or of root. On a machine to
+// which the program was copied, others may have made a tree of that name.
+func trusted(file string) bool {
+	info, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	owner := ownerOf(info)
+	if owner == 0 || int(owner) == os.Getuid() {
+		return true
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	program, err := os.Stat(own)
+	return err == nil && ownerOf(program) == owner || here(file)
+}
+
+func ownerOf(info os.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }
+
+// here says whether a file is below the present directory: whoever is there has chosen the tree.
+func here(file string) bool {
+	dir, err := os.Getwd()
+	if err != nil {
+		return false
+	}
+	below, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // errNoFull says what to do where the full program can neither be found nor built.
@@ -163,7 +196,7 @@ func (s source) build(tool, program string, progress io.Writer) error {
 	})
 	defer patience.Stop()
 	if err := build.Run(); err != nil {
-		return fmt.Errorf("%w: %w\n%s", errNoFull, err, bytes.TrimSpace(says.Bytes()))
+		return fmt.Errorf("building %s: %w\n%s", fullName, err, bytes.TrimSpace(says.Bytes()))
 	}
 	return nil
 }
@@ -195,7 +228,10 @@ func alone(path string) (free func(), err error) {
 // completeOther asks the full program, if it is there: nobody waits for a build to complete a word.
 func completeOther(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	program, err := findFull()
-	if err != nil || program == "" {
+	if err == nil && program == "" {
+		program, err = exec.LookPath(fullName)
+	}
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	line := append([]string{cobra.ShellCompRequestCmd, cmd.Name()}, args...)

@@ -70,6 +70,31 @@ func TestFullIsFound(t *testing.T) {
 	}
 }
 
+// TestTreeOfOthers checks that what another user has put where this program was once built is not built and run, unless one has gone there.
+func TestTreeOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	if trusted(file) {
+		t.Error("a file that is not there is trusted")
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !trusted(file) {
+		t.Error("an own file is not trusted")
+	}
+	if err := os.Chown(file, 12345, -1); err != nil {
+		t.Skipf("SKIPPED: %s: giving a file away needs root", t.Name())
+	}
+	if trusted(file) {
+		t.Error("a file of another user is trusted")
+	}
+	t.Chdir(dir)
+	if !trusted(file) {
+		t.Error("a file in the present directory is not trusted")
+	}
+}
+
 // TestOldOnesAreForgotten checks that what was built and is not used any more does not stay for ever.
 func TestOldOnesAreForgotten(t *testing.T) {
 	cache := t.TempDir()
