@@ -21,13 +21,12 @@ import (
 // address is a local address of the device: the socket that receives there, and
 // what the check of its packets has computed.
 type address struct {
-	ip      netip.Addr
-	rx      *rxSocket
-	mtu     int // the largest payload of an MP packet that the interface carries
-	checker checker
-	arrived uint64 // the round in which something last arrived
-	// overflowSeen is the kernel's count of dropped packets that the statistics have.
-	overflowSeen uint32
+	ip netip.Addr
+	rx *rxSocket
+	// management receives what is for queue pair 1, or is nil: then rx does.
+	management *rxSocket
+	mtu        int // the largest payload of an MP packet that the interface carries
+	checker    checker
 }
 
 const (
@@ -58,7 +57,7 @@ func newAddress(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
 		return nil, err
 	}
 	mtu = min(mtu, cmp.Or(cfg.MTU, defaultPayload))
-	a := &address{ip: ip, rx: rx, mtu: mtu}
+	a := &address{ip: ip, rx: rx, management: openManagement(rx, cfg.rxOptions()), mtu: mtu}
 	a.checker.init(ip, cfg.Port, cfg.AnyIPID)
 	return a, nil
 }
@@ -94,14 +93,12 @@ func (e *engine) take(ip netip.Addr) (*address, error) {
 	}
 	if e.arrivals.wanted {
 		if err := a.rx.stamp(); err != nil {
-			_ = a.rx.close()
+			_ = a.close()
 			return nil, err
 		}
 	}
-	e.addrs, e.receivers = append(e.addrs, a), append(e.receivers, a.rx)
-	for who := range e.wakers {
-		e.wakeSleeper(who) // a thread that sleeps does not watch the new socket
-	}
+	e.addrs = append(e.addrs, a)
+	e.watchSockets()
 	return a, nil
 }
 

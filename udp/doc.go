@@ -26,7 +26,7 @@
 //
 // # Addresses
 //
-// A device has one receiving socket for each of its local addresses: the one that
+// A device has a receiving socket, and one for queue pair 1, at each of its local addresses: the one that
 // Config names, or else a loopback address of its own and those of the host that
 // its connections and listeners need. What it sends carries the address at which
 // the peer knows it, since the peer drops anything else and the ICRC covers it.

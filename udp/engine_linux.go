@@ -25,7 +25,7 @@ type engine struct {
 	// down to the blank line.
 	mu         sync.Mutex
 	addrs      []*address              // local ones, own first
-	receivers  []*rxSocket             // theirs
+	receivers  []*rxSocket             // theirs, of which an arrival wakes who sleeps
 	via        map[netip.Addr]*address // by peer: the address of ours that it is talked to from
 	route      checkedRoute
 	pool       *txPool
@@ -48,7 +48,7 @@ type engine struct {
 	last       *port                // the queue pair of the last packet that arrived
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
-	gate       gate
+	intake     intake
 	arrivals   arrivals
 	rounds     uint64 // counts turns of the loop
 	active     int    // queue pairs that received in the last epoch
@@ -123,7 +123,7 @@ func (e *engine) rouse() {
 
 // nextWork is when there is something to do, whatever arrives.
 func (e *engine) nextWork() transport.Time {
-	next := min(e.timers.next(), e.gate.due())
+	next := min(e.timers.next(), e.intake.due())
 	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
 		next = min(next, e.Now()+retryTime)
 	}
@@ -262,7 +262,7 @@ func (e *engine) Close() error {
 		e.wakersClosed = true
 		err = errors.Join(e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
 		for _, a := range e.addrs {
-			err = errors.Join(err, a.rx.close())
+			err = errors.Join(err, a.close())
 		}
 	})
 	return err

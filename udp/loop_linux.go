@@ -37,9 +37,7 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 		e.drive(now)
 	}
 	worked, delivered := e.receive(now, forApp)
-	if now-e.gate.looked >= gateTime {
-		e.lookAtGate(now)
-	}
+	worked = e.receiveManagement(now) || worked
 	// Counted, so that a deadline which stays due cannot hold the lock for ever.
 	for due := len(e.timers); due > 0 && e.timers.next() <= now; due-- {
 		p := e.timers[0]
@@ -165,10 +163,8 @@ func (e *engine) sleep(who int, until verbs.Readiness) {
 	events, err := set.block(timeout)
 	e.mu.Lock()
 	e.sleepers[who] = 0
-	if events.readable {
-		for _, a := range e.addrs {
-			a.arrived = e.rounds
-		}
+	for _, rx := range events.readable {
+		rx.arrived = e.rounds
 	}
 	if err != nil {
 		e.stats.PollErrors++

@@ -29,7 +29,7 @@ func newEngine(cfg Config) (*engine, error) {
 	}
 	e, err := assemble(cfg, own)
 	if err != nil {
-		_ = own.rx.close()
+		_ = own.close()
 		return nil, err
 	}
 	go e.background()
@@ -85,11 +85,12 @@ func assemble(cfg Config, own *address) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{
-		cfg: cfg, own: own, addrs: []*address{own}, receivers: []*rxSocket{own.rx}, pool: pool,
+		cfg: cfg, own: own, addrs: []*address{own}, pool: pool,
 		batch:   newTxBatch(pool, 0),
 		ports:   make(map[wire.QPN]*port),
 		peers:   make(map[netip.Addr]*peer),
 		via:     make(map[netip.Addr]*address),
+		intake:  intake{credit: intakeBurst},
 		parked:  make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
@@ -103,6 +104,7 @@ func assemble(cfg Config, own *address) (*engine, error) {
 		}
 		e.polls[i] = newPollSet(e.wakers[i], pool)
 	}
+	e.watchSockets()
 	e.faults.engine = e
 	e.yielder.init()
 	e.startCapture(cfg.Capture)

@@ -21,7 +21,7 @@ func (e *engine) receive(now transport.Time, forApp bool) (worked, delivered boo
 	first := e.rounds
 	for i := range e.addrs {
 		a := e.addrs[(first+uint64(i))%uint64(len(e.addrs))]
-		if a.cold(e.rounds) && len(e.addrs) > 1 {
+		if len(e.addrs) > 1 && a.rx.cold(e.rounds, coldEvery) {
 			continue
 		}
 		some, delivered := e.receiveAt(a, now, forApp)
@@ -33,29 +33,12 @@ func (e *engine) receive(now transport.Time, forApp bool) (worked, delivered boo
 	return worked, false
 }
 
-// cold says whether the socket is to be passed over in this round.
-func (a *address) cold(round uint64) bool {
-	return round-a.arrived > coldRounds && round%coldEvery != 0
-}
-
 // receiveAt is receive for one address.
 func (e *engine) receiveAt(a *address, now transport.Time, forApp bool) (worked, delivered bool) {
 	for total := 0; total < roundMessages; {
 		asked := a.rx.ask
-		n, err := a.rx.recv()
-		if err != nil {
-			e.stats.ReceiveErrors++
-			return worked, false
-		}
-		if e.arrivals.wanted && n > 0 {
-			now = e.arrivals.begin()
-		}
-		for i := range n {
-			e.handleRun(now, a, a.rx.message(i))
-		}
-		if n > 0 {
-			worked, a.arrived = true, e.rounds
-		}
+		n := e.receiveBatch(now, a, a.rx)
+		worked = worked || n > 0
 		total += n
 		if forApp && n > 0 && e.deliverAll() {
 			return true, true
@@ -67,12 +50,32 @@ func (e *engine) receiveAt(a *address, now transport.Time, forApp bool) (worked,
 	return worked, false
 }
 
+// receiveBatch handles what one call takes from a socket and returns the number of messages.
+func (e *engine) receiveBatch(now transport.Time, a *address, rx *rxSocket) int {
+	n, err := rx.recv()
+	if err != nil {
+		e.stats.ReceiveErrors++
+		return 0
+	}
+	if n == 0 {
+		return 0
+	}
+	rx.arrived = e.rounds
+	if e.arrivals.wanted {
+		now = e.arrivals.begin()
+	}
+	for i := range n {
+		m := rx.message(i)
+		if m.dropped > 0 {
+			e.noteDropped(rx == a.management, m.dropped)
+		}
+		e.handleRun(now, a, m)
+	}
+	return n
+}
+
 // handleRun handles a datagram, or a run of datagrams that the kernel joined.
 func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
-	if m.overflow != a.overflowSeen {
-		e.noteDropped(uint64(m.overflow - a.overflowSeen))
-		a.overflowSeen = m.overflow
-	}
 	e.packet.Marked = m.ecn == ecnMarked
 	if e.arrivals.wanted {
 		e.arrivals.arrived(m.stamp, now)
@@ -85,13 +88,12 @@ func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
 	}
 }
 
-// noteDropped counts packets that the kernel has dropped. It has one counter for all: while the gate is
-// narrow it is taken for the reason.
-func (e *engine) noteDropped(n uint64) {
-	if e.gate.shift > 0 {
-		e.stats.FloodDropped += n
+// noteDropped counts packets that the kernel has dropped.
+func (e *engine) noteDropped(management bool, n uint32) {
+	if management {
+		e.stats.FloodDropped += uint64(n)
 	} else {
-		e.stats.SocketOverflow += n
+		e.stats.SocketOverflow += uint64(n)
 	}
 }
 
@@ -107,7 +109,7 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 		return
 	}
 	if e.packet.DestQP == wire.ManagementQPN {
-		e.gate.passed++
+		e.intake.credit--
 	}
 	p := e.portOf(a, m)
 	if p == nil || !e.whole(a, b, m, index) || e.faults.active && e.faults.dropsArrival(e, &e.packet) {

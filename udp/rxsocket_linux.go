@@ -55,7 +55,8 @@ type rxSocket struct {
 
 	ask      int    // messages to ask the kernel for next
 	used     int    // headers that the kernel has written and that recv must reset
-	overflow uint32 // packets dropped for want of buffer space since the socket was opened
+	overflow uint32 // packets dropped for want of buffer space since the socket was opened; wraps
+	arrived  uint64 // the round in which something last arrived
 
 	// The last source and its conversion: a run of messages mostly has one sender.
 	lastName unix.RawSockaddrInet6
@@ -65,18 +66,18 @@ type rxSocket struct {
 // rxMessage is one datagram, or a run of datagrams that the kernel joined. data
 // belongs to the socket and is valid until the next recv.
 type rxMessage struct {
-	data     []byte
-	segment  int            // bytes of each packet in data but the last, which may be shorter
-	src      netip.AddrPort // the sender; its port is the path the packet came by
-	ecn      byte           // the two ECN bits, the same for the whole run
-	overflow uint32         // packets dropped by the kernel so far; wraps
-	stamp    int64          // when it arrived, by the kernel's clock, or 0
+	data    []byte
+	segment int            // bytes of each packet in data but the last, which may be shorter
+	src     netip.AddrPort // the sender; its port is the path the packet came by
+	ecn     byte           // the two ECN bits, the same for the whole run
+	dropped uint32         // packets that the kernel has dropped before it, since the message before
+	stamp   int64          // when it arrived, by the kernel's clock, or 0
 }
 
 // openRx opens a receiving socket at addr; port 0 lets the kernel choose one.
-func openRx(addr netip.AddrPort, opt rxOptions) (*rxSocket, error) {
+func openRx(addr netip.AddrPort, opt rxOptions, more ...option) (*rxSocket, error) {
 	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-	fd, err := openSocket(addr, rxSocketOptions(addr.Addr())...)
+	fd, err := openSocket(addr, append(rxSocketOptions(addr.Addr()), more...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +198,9 @@ func (s *rxSocket) message(i int) rxMessage {
 	data := s.buffers[start : start+int(header.length) : start+rxBufferSize]
 	control := unsafe.Slice((*byte)(unsafe.Pointer(&s.controls[i])), int(header.hdr.Controllen))
 	info := parseControl(control)
-	if info.hasOverflow {
-		// The kernel reports the counter only once it has left zero, so the last value stays.
+	dropped := uint32(0)
+	if info.hasOverflow { // the kernel reports the counter only once it has left zero
+		dropped = info.overflow - s.overflow
 		s.overflow = info.overflow
 	}
 	segment := len(data)
@@ -209,7 +211,13 @@ func (s *rxSocket) message(i int) rxMessage {
 		s.lastName = s.names[i]
 		s.lastAddr = decodeSockaddr(&s.lastName)
 	}
-	return rxMessage{data: data, segment: segment, src: s.lastAddr, ecn: info.ecn, overflow: s.overflow, stamp: info.stamp}
+	return rxMessage{data: data, segment: segment, src: s.lastAddr, ecn: info.ecn, dropped: dropped, stamp: info.stamp}
+}
+
+// cold says whether the socket is to be passed over in this round: nothing has come of late, and
+// it is read once in so many rounds.
+func (s *rxSocket) cold(round uint64, every uint64) bool {
+	return round-s.arrived > coldRounds && round%every != 0
 }
 
 // rcvbuf returns the size of the socket buffer as the kernel counts it, with its own

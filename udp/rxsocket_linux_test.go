@@ -32,7 +32,7 @@ func TestOverflowIsCounted(t *testing.T) {
 	if err != nil || n != 1 {
 		t.Fatalf("recv: %d messages, %v", n, err)
 	}
-	if lost := p.rx.message(0).overflow; int(lost) != 128-arrived {
+	if lost := p.rx.message(0).dropped; int(lost) != 128-arrived {
 		t.Errorf("the overflow counter shows %d, but %d packets are missing", lost, 128-arrived)
 	}
 }

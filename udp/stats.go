@@ -13,7 +13,7 @@ type Stats struct {
 	WrongSource               uint64 // for a queue pair, but not from its peer
 	NoAddress                 uint64 // datagrams to an address that is gone
 	SocketOverflow            uint64 // packets that the kernel dropped because the buffer was full (SO_RXQ_OVFL)
-	FloodDropped              uint64 // packets that the kernel dropped while datagrams for queue pair 1 came too fast
+	FloodDropped              uint64 // datagrams for queue pair 1 that the kernel dropped because they came too fast
 	Backpressure              uint64 // flushes that the kernel took only in part
 	SendDropped               uint64 // packets given up after an error of the socket
 	ReceiveErrors, PollErrors uint64

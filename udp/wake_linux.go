@@ -3,6 +3,7 @@ package udp
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -62,13 +63,14 @@ type pollSet struct {
 	waker     *waker
 	pool      *txPool
 	fds       []unix.PollFd // the waker, the receivers, the blocked senders
-	receivers int
+	receivers []*rxSocket
+	ready     []*rxSocket // scratch: those of the last events
 	timeout   unix.Timespec
 }
 
-// pollEvents says what ended a wait; all are false after a time-out.
+// pollEvents says what ended a wait; none after a time-out.
 type pollEvents struct {
-	readable bool
+	readable []*rxSocket // valid until the next wait
 	woken    bool
 	writable bool // or a path's error is waiting, which the next flush will meet
 }
@@ -86,7 +88,7 @@ func (p *pollSet) arm(receivers ...*rxSocket) {
 	for _, rx := range receivers {
 		p.fds = append(p.fds, unix.PollFd{Fd: int32(rx.fd), Events: unix.POLLIN})
 	}
-	p.receivers = len(receivers)
+	p.receivers = append(p.receivers[:0], receivers...)
 	if p.pool != nil {
 		for _, socket := range p.pool.opened {
 			if socket.blocked {
@@ -119,16 +121,14 @@ func (p *pollSet) block(timeout time.Duration) (events pollEvents, err error) {
 		events.woken = true
 		p.waker.drain()
 	}
-	events.readable = anyEvent(p.fds[1 : 1+p.receivers])
-	events.writable = anyEvent(p.fds[1+p.receivers:])
-	return events, nil
-}
-
-func anyEvent(fds []unix.PollFd) bool {
-	for i := range fds {
-		if fds[i].Revents != 0 {
-			return true
+	p.ready = p.ready[:0]
+	senders := p.fds[1+len(p.receivers):]
+	for i, rx := range p.receivers {
+		if p.fds[1+i].Revents != 0 {
+			p.ready = append(p.ready, rx)
 		}
 	}
-	return false
+	events.readable = p.ready
+	events.writable = slices.ContainsFunc(senders, func(fd unix.PollFd) bool { return fd.Revents != 0 })
+	return events, nil
 }

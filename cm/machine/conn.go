@@ -40,6 +40,7 @@ type conn struct {
 	// message is what is repeated until the peer answers; nil: nothing.
 	message  []byte
 	wait     Time // the present interval of repetition
+	pressed  int  // repetitions that are hurried, because the peer is flooded
 	repeatAt Time
 	endAt    Time // when the state ends by itself
 	lastEnd  Time // the latest that MRAs can make of it

@@ -118,7 +118,7 @@ func (m *Machine) proveAddress(now Time, c *conn, cookie mad.TransactionID) {
 	c.tid = cookie
 	c.message = bytes.Clone(c.message) // the one that was sent is not ours any more
 	mad.SetTransactionID(c.message, cookie)
-	c.wait = m.times.firstRetry
+	c.wait, c.pressed = m.times.firstRetry, pressedRepeats
 	m.send(c, c.message)
 	m.scheduleRepeat(now, c)
 }

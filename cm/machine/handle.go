@@ -60,7 +60,7 @@ func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 		c.state == repSent && msg.Subject == mad.SubjectREP:
 		delay := min(Time(msg.ServiceTimeout.Duration()), maxDelay)
 		c.wait, c.repeatAt = m.times.firstRetry, now+delay
-		c.sent = max(c.sent, eagerRequests+1) // it has arrived
+		c.sent, c.pressed = max(c.sent, eagerRequests+1), 0 // it has arrived
 		c.endAt = max(c.endAt, min(now+delay+m.times.connectTimeout, c.lastEnd))
 		m.schedule(c)
 	case c.state == established && msg.Subject == mad.SubjectOther:

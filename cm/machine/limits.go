@@ -34,14 +34,17 @@ const statedTimeout mad.Interval = 15
 // repetitions are bounded by time instead: under heavy loss, sixteen are too few.
 const statedRetries = 15
 
-// eagerRequests is how often a request is sent, four times as fast as other
-// messages, before the time between two grows: a peer that is flooded does not
-// reply to each, and its device may not even let each pass; of the 40 within a second it
-// takes two, one without a cookie and one with it. Where more than eagerConns wait at
-// once they are what the peers are flooded with.
+// A peer that is flooded replies to one request in ten, since its device takes one datagram in
+// six. So the first eagerRequests follow each other within FirstRetry/eagerPart, 64 in a
+// second, of which none is replied to once in a thousand times. Who refuses with a cookie is
+// pressed: the next pressedRepeats, of the request and then of the RTU, follow each other within
+// FirstRetry/pressedPart. Where more than eagerConns wait at once they are what the peers are flooded with.
 const (
-	eagerRequests = 64
-	eagerConns    = 16
+	eagerRequests  = 64
+	eagerPart      = 6
+	pressedRepeats = 16
+	pressedPart    = 16
+	eagerConns     = 16
 )
 
 // maxDelay bounds the time that a peer can gain by MRAs, by one as by all that
@@ -93,7 +96,7 @@ type Config struct {
 
 	// FirstRetry is the time after which a message is repeated, default 100 ms.
 	// Each repetition doubles it, up to MaxRetry, default 500 ms. The first
-	// requests to a peer that says nothing follow each other four times as fast.
+	// requests to a peer that says nothing follow each other six times as fast.
 	FirstRetry, MaxRetry time.Duration
 	// ConnectTimeout bounds the wait for the peer's answer, default 15 s. An MRA
 	// of the peer extends it.
@@ -123,8 +126,8 @@ type Config struct {
 	// Negative: none.
 	MaxUnproven int
 	// StrangerReplies bounds the replies to those who have proven nothing, per
-	// second, default 30,000: at 3 µs each, a tenth of a processor. Of 100,000
-	// forged requests a second three in ten are replied to, and as many of the honest ones among
+	// second, default 10,000: at 4 µs each, a twenty-fifth of a processor. Of 100,000
+	// forged requests a second one in ten is replied to, and as many of the honest ones among
 	// them, which is why a request is repeated often at first.
 	StrangerReplies int
 }
@@ -172,7 +175,7 @@ func (c Config) withDefaults() Config {
 		c.MaxUnproven = 1024
 	}
 	if c.StrangerReplies <= 0 {
-		c.StrangerReplies = 30_000
+		c.StrangerReplies = 10_000
 	}
 	return c
 }

@@ -279,7 +279,7 @@ func TestLimits(t *testing.T) {
 	p.must(p.b.m.Reject(p.now, ids[0], mad.REJ{Reason: mad.ReasonNoResources}))
 	p.a.take(p.b.sent("room for one", "REJ 3"))
 	p.a.happened("refused", Rejected)
-	p.advance(27 * Millisecond)
+	p.advance(Time(p.a.m.cfg.FirstRetry) / pressedPart)
 	p.b.take(p.a.sent("the others ask again", "REQ", "REQ", "REQ", "REQ"))
 	p.b.happened("the fifth is taken", Requested)
 	if got := p.b.m.Counters().Overloaded; got != 1 {

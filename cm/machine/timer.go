@@ -85,8 +85,14 @@ func (m *Machine) repeat(now Time, c *conn) {
 }
 
 func (m *Machine) scheduleRepeat(now Time, c *conn) {
-	if c.state == reqSent && c.sent <= eagerRequests && m.asking <= eagerConns {
-		c.wait = m.times.firstRetry / 4
+	if m.asking <= eagerConns {
+		switch {
+		case c.pressed > 0:
+			c.pressed--
+			c.wait = m.times.firstRetry / pressedPart
+		case c.state == reqSent && c.sent <= eagerRequests:
+			c.wait = m.times.firstRetry / eagerPart
+		}
 	}
 	c.repeatAt = now + c.wait - Time(m.cfg.Rand.Int64N(int64(c.wait)/5+1))
 	m.schedule(c)

@@ -29,6 +29,8 @@ type world struct {
 
 	loss, corruption, duplication float64
 	longestTrip, longestThought   Time
+	// excess is how many datagrams come to b for each that its device takes; 0: it takes all.
+	excess int
 }
 
 // player is a machine and the program that uses it.
@@ -126,11 +128,14 @@ func (p *player) pump() {
 	}
 }
 
+// taken says whether the device of b takes a datagram.
+func (w *world) taken() bool { return w.excess == 0 || w.r.IntN(w.excess) == 0 }
+
 // carry loses, changes or delays a datagram. A sum stands for the ICRC, which
 // makes the receiver drop what was changed on the way.
 func (w *world) carry(from, to netip.Addr, b []byte) {
 	somebody := w.ends[to] != nil || w.hostile != nil && to == w.hostile.addr
-	if !somebody || w.r.Float64() < w.loss {
+	if !somebody || w.r.Float64() < w.loss || to == w.b.addr && !w.taken() {
 		return
 	}
 	f := &flight{from: from, to: to, bytes: append([]byte(nil), b...), sum: crc32.ChecksumIEEE(b)}

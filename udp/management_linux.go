@@ -1,0 +1,190 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Everybody may send to queue pair 1, and each datagram would be received, checked and looked at, at
+// the cost of those who move data. So what is for it has a socket of its own at each address: a flood
+// neither takes the room of data nor wakes a thread for each datagram. What is taken from it is
+// bounded; of what is too much the kernel drops as much as has no room, whoever sent it, and an honest peer
+// repeats itself. Other queue pairs have one peer, or are a program's own.
+
+const (
+	// intakeRate is how many datagrams for queue pair 1 are taken in a second, in the long run. To take
+	// one and look at it costs 1.5 µs, so that a flood costs a fortieth of a processor.
+	intakeRate = 16_000
+	// intakeBurst is how many may come at once: clients that all start together have two for each
+	// connection.
+	intakeBurst = 16 << 10
+	// intakeTick is the time between looks while there is a flood, and intakeCalm the credit that
+	// ends it: that of 64 ms in which nothing came.
+	intakeTick = transport.Millisecond
+	intakeCalm = 1024
+
+	// The room for datagrams, as the kernel counts it: that of a thousand or two, and in a flood of a
+	// hundred or two, so that what is taken has waited for some milliseconds at most.
+	managementBuffer = 1 << 20
+	floodBuffer      = 64 << 10
+
+	// managementEvery is in how many rounds the sockets are read that nothing came to of late.
+	managementEvery = 64
+)
+
+// intake bounds how many datagrams for queue pair 1 a device takes.
+type intake struct {
+	credit  int            // how many may be taken now; less than zero after a run that the kernel joined
+	counted transport.Time // until when the credit counts
+	flooded bool           // look at ticks only
+}
+
+// refill adds the credit of the time that has passed.
+func (in *intake) refill(now transport.Time) {
+	const each = transport.Second / intakeRate
+	if in.credit == intakeBurst {
+		in.counted = now
+		return
+	}
+	if now-in.counted > 2*intakeBurst*each {
+		in.credit, in.counted = intakeBurst, now
+		return
+	}
+	more := (now - in.counted) / each
+	in.counted += more * each
+	in.credit = min(intakeBurst, in.credit+int(more))
+}
+
+// look says whether there is something to take now, and whether a flood has begun or ended.
+func (in *intake) look(now transport.Time) (open, changed bool) {
+	if in.flooded && now-in.counted < intakeTick {
+		return false, false
+	}
+	was, spent := in.flooded, in.credit <= 0
+	in.refill(now)
+	in.flooded = spent || was && in.credit < intakeCalm
+	return in.credit > 0, in.flooded != was
+}
+
+// due is when to look again, even if nothing arrives that wakes anybody.
+func (in *intake) due() transport.Time {
+	if !in.flooded {
+		return transport.Never
+	}
+	return in.counted + intakeTick
+}
+
+// receiveManagement takes what has come for queue pair 1, and returns whether there was something.
+func (e *engine) receiveManagement(now transport.Time) (worked bool) {
+	open, changed := e.intake.look(now)
+	if changed {
+		e.noteFlood()
+	}
+	if !open {
+		return false
+	}
+	for _, a := range e.addrs {
+		if a.management != nil && (e.intake.flooded || !a.management.cold(e.rounds, managementEvery)) {
+			worked = e.drainManagement(now, a) || worked
+		}
+	}
+	return worked
+}
+
+// drainManagement takes what has come for queue pair 1 at an address.
+func (e *engine) drainManagement(now transport.Time, a *address) (worked bool) {
+	for total := 0; total < roundMessages || e.intake.flooded; {
+		asked := a.management.ask
+		n := e.receiveBatch(now, a, a.management)
+		worked = worked || n > 0
+		total += n
+		if n < asked || e.intake.credit <= 0 {
+			break
+		}
+	}
+	return worked
+}
+
+// noteFlood gives the sockets the room that suits the time.
+func (e *engine) noteFlood() {
+	size := managementBuffer
+	if e.intake.flooded {
+		size = floodBuffer
+	}
+	for _, a := range e.addrs {
+		if a.management != nil {
+			_, _ = setBuffer(a.management.fd, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size) // as it was, if that fails
+		}
+	}
+	e.watchSockets()
+}
+
+// watchSockets lists the sockets of which an arrival wakes who sleeps, and wakes who has another list.
+func (e *engine) watchSockets() {
+	e.receivers = nil
+	for _, a := range e.addrs {
+		e.receivers = append(e.receivers, a.rx)
+		if a.management != nil && !e.intake.flooded {
+			e.receivers = append(e.receivers, a.management)
+		}
+	}
+	for who := range e.wakers {
+		e.wakeSleeper(who)
+	}
+}
+
+// openManagement opens a second socket at the address of a receiving one and lets the kernel
+// give it what is for queue pair 1. Sockets share a port when all say so: the first says it once it has the
+// port, so that two devices still cannot have one address. Where the kernel does not do that there is
+// no such socket, and all comes to the first.
+func openManagement(rx *rxSocket, opt rxOptions) *rxSocket {
+	share := option{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}
+	if unix.SetsockoptInt(rx.fd, share.level, share.name, share.value) != nil {
+		return nil
+	}
+	opt.rcvbuf = managementBuffer
+	second, err := openRx(rx.local, opt, share)
+	if err == nil {
+		if err = second.takeManagement(); err != nil {
+			_ = second.close()
+		}
+	}
+	if err != nil {
+		_ = unix.SetsockoptInt(rx.fd, share.level, share.name, 0)
+		return nil
+	}
+	return second
+}
+
+// takeManagement has the kernel give this socket, the second of two that share a port, what is for queue pair 1.
+func (s *rxSocket) takeManagement() error {
+	const (
+		destQPWord    = 4 // of the BTH, with eight other bits before it
+		first, second = 0, 1
+	)
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: destQPWord},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xffffff},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(wire.ManagementQPN), Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: second},
+		{Code: unix.BPF_RET | unix.BPF_K, K: first},
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &filter); err != nil {
+		return fmt.Errorf("udp: tell the sockets of a port apart: %w", err)
+	}
+	return nil
+}
+
+// close closes the sockets of an address.
+func (a *address) close() (err error) {
+	if a.management != nil {
+		err = a.management.close() // before the other, whose place it would take
+	}
+	return errors.Join(err, a.rx.close())
+}

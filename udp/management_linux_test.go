@@ -1,0 +1,122 @@
+package udp
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/braid-rdma/braid/transport"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// What comes together is taken at once, a flood at its rate, and after it all is as before.
+func TestIntake(t *testing.T) {
+	in := intake{credit: intakeBurst}
+	now := transport.Second
+	taken := func(offered int) (n int) {
+		if open, _ := in.look(now); open {
+			n = min(offered, in.credit)
+			in.credit -= n
+		}
+		return n
+	}
+	if got := taken(intakeBurst - 1); got != intakeBurst-1 || in.due() != transport.Never {
+		t.Errorf("of clients that start together %d are taken, flooded: %v", got, in.flooded)
+	}
+	sum := 0
+	for range 10_000 { // one second, in which 200,000 come
+		now += transport.Second / 10_000
+		sum += taken(20)
+	}
+	if sum < intakeRate*9/10 || sum > intakeRate+1 {
+		t.Errorf("%d are taken in a second, want %d", sum, intakeRate)
+	}
+	if !in.flooded || in.due() <= now-intakeTick || in.due() > now+intakeTick {
+		t.Errorf("flooded: %v; due in %d ns", in.flooded, in.due()-now)
+	}
+	now += intakeCalm * transport.Second / intakeRate / 2
+	if in.look(now); !in.flooded {
+		t.Error("a pause ends the flood")
+	}
+	now += intakeCalm * transport.Second / intakeRate
+	if open, changed := in.look(now); !open || !changed || in.flooded {
+		t.Error("the flood has no end")
+	}
+	now += 100 * transport.Second
+	if in.look(now); in.credit != intakeBurst {
+		t.Errorf("credit %d, want %d", in.credit, intakeBurst)
+	}
+}
+
+// bareBTH sends datagrams that are a header, and an ICRC that is not right.
+func bareBTH(t *testing.T, to netip.AddrPort) func(qpn wire.QPN, n int) {
+	conn, err := net.Dial("udp", to.String())
+	noError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return func(qpn wire.QPN, n int) {
+		h := wire.Headers{
+			BTH:  wire.BTH{Opcode: wire.UDSendOnly, PKey: wire.DefaultPKey, DestQP: qpn},
+			DETH: wire.DETH{QKey: 1, SrcQP: 1},
+		}
+		b := append(h.Append(nil), make([]byte, wire.ICRCLen)...)
+		for range n {
+			_, err := conn.Write(b)
+			noError(t, err)
+		}
+	}
+}
+
+// In a flood datagrams for queue pair 1 are dropped and no others, which statistics tell.
+func TestFloodDropsManagementOnly(t *testing.T) {
+	dev, err := Open(Config{Loopback: true, Paths: 1})
+	noError(t, err)
+	defer dev.Close()
+	e := engineOf(dev)
+	if e.own.management == nil {
+		t.Skip("SKIPPED: this kernel does not tell the sockets of a port apart")
+	}
+	send := bareBTH(t, netip.AddrPortFrom(dev.Query().Local, e.cfg.Port))
+	flood := func(begins bool) {
+		e.Lock()
+		defer e.Unlock() // which wakes who sleeps longer
+		e.intake = intake{credit: intakeBurst, counted: e.Now()}
+		if begins {
+			e.intake = intake{counted: e.Now() + 3600*transport.Second} // it lasts for this test
+		}
+		e.intake.flooded = begins
+		e.noteFlood()
+	}
+	flood(true)
+	const n = 2000
+	send(wire.ManagementQPN, n)
+	send(77, n)
+	eventually(t, "the others have arrived", func() bool { return statsOf(t, dev).PacketsReceived == n })
+	if s := statsOf(t, dev); s.UnknownQP != n || s.SocketOverflow != 0 {
+		t.Errorf("%+v", s)
+	}
+	flood(false)
+	eventually(t, "those have arrived that had room", func() bool { return statsOf(t, dev).PacketsReceived > n })
+	send(wire.ManagementQPN, 1) // which tells what was dropped before it
+	var s Stats
+	eventually(t, "the others are known to be dropped", func() bool {
+		s = statsOf(t, dev)
+		return s.PacketsReceived+s.FloodDropped == 2*n+1
+	})
+	if s.FloodDropped < n/2 || s.SocketOverflow != 0 {
+		t.Errorf("of %d datagrams %d were dropped: %+v", n, s.FloodDropped, s)
+	}
+	before := s.PacketsReceived
+	send(wire.ManagementQPN, n/4)
+	eventually(t, "all arrive", func() bool { return statsOf(t, dev).PacketsReceived == before+n/4 })
+}
+
+// Two devices cannot have one address, though the sockets of a device share theirs.
+func TestAddressIsHeldAlone(t *testing.T) {
+	dev, err := Open(Config{Loopback: true, Paths: 1})
+	noError(t, err)
+	defer dev.Close()
+	if second, err := Open(Config{Addr: dev.Query().Local, Paths: 1}); err == nil {
+		second.Close()
+		t.Error("two devices have one address")
+	}
+}
