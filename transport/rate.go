@@ -18,10 +18,13 @@ type RateControl interface {
 }
 
 // pacer spaces packets so that they leave at a rate. It lets no packet go
-// early and saves nothing up: after an idle time, as after a delay by the
-// engine, packets follow each other at the rate and not in a burst.
+// early and saves nothing up while there is none: after an idle time packets follow each other
+// at the rate and not in a burst. What an engine is late with is made good, up to a limit.
 type pacer struct {
-	next Time // the instant from which the next packet may go
+	next    Time // the instant from which the next packet may go
+	catchUp Time // the most that is made good
+	held    bool // a packet waits for next
+	last    Time // when the last one left
 	// fraction of a nanosecond by which next was rounded down. It goes into the
 	// next gap, so that rounding does not change the rate.
 	fraction float64
@@ -33,13 +36,21 @@ const longestGap = float64(Second)
 
 func (p *pacer) open(now Time) bool { return now >= p.next }
 
+// hold notes that a packet waits until the pacer is open.
+func (p *pacer) hold() { p.held = true }
+
 // spend notes that a packet leaves.
 func (p *pacer) spend(now Time, bytes int, rate float64) {
-	// An engine whose clock is finer than a nanosecond may round it up; that
-	// alone is not late.
-	if now > p.next+1 {
-		p.next, p.fraction = now, 0
+	// A packet that was held, or follows such a one, is late by the engine's doing. (One whose
+	// clock is finer than a nanosecond may round it up; that alone is not late.)
+	earliest := now
+	if p.held || now == p.last {
+		earliest -= p.catchUp
 	}
+	if earliest > p.next+1 {
+		p.next, p.fraction = earliest, 0
+	}
+	p.held, p.last = false, now
 	gap := float64(bytes)*8e9/rate + p.fraction
 	if !(gap >= 0 && gap < longestGap) {
 		gap = longestGap

@@ -73,3 +73,40 @@ func TestPacerSurvivesAnyRate(t *testing.T) {
 		}
 	}
 }
+
+// An engine that sleeps between bursts keeps the rate; what it was late with beyond the limit is lost,
+// and an idle time is not made good.
+func TestPacerCatchesUp(t *testing.T) {
+	const packet, rate = 1000, 1e9 // 8 µs each
+	p := pacer{catchUp: 100 * Microsecond}
+	burst := func(now Time) (n int) {
+		for p.open(now) {
+			p.spend(now, packet, rate)
+			n++
+		}
+		p.hold()
+		return n
+	}
+	now := Second
+	if n := burst(now); n != 1 {
+		t.Errorf("%d packets after an idle time, want 1", n)
+	}
+	sent := 0
+	for range 100 {
+		now += 80 * Microsecond
+		sent += burst(now)
+	}
+	if sent != 1000 {
+		t.Errorf("%d packets in bursts of 80 µs, want 1000", sent)
+	}
+	now += Millisecond
+	if n := burst(now); n != 13 {
+		t.Errorf("%d packets after a delay of 1 ms, want those of 100 µs", n)
+	}
+	now += 8 * Microsecond
+	p.spend(now, packet, rate) // the last for now: nothing is held
+	now += Millisecond
+	if n := burst(now); n != 1 {
+		t.Errorf("%d packets after an idle time, want 1", n)
+	}
+}

@@ -90,7 +90,7 @@ type rcPacing struct {
 
 // startPacing begins a connection at the rate that the options ask for.
 func (q *RC) startPacing() {
-	q.pacing = rcPacing{}
+	q.pacing = rcPacing{pacer: pacer{catchUp: Time(q.cfg.RC.CatchUp)}}
 	if q.cfg.RC.Rate != nil {
 		q.pacing.control = q.cfg.RC.Rate()
 	}
@@ -102,6 +102,7 @@ func (q *RC) paceOpen(now Time) bool {
 	if q.pacing.control == nil || q.pacing.pacer.open(now) {
 		return true
 	}
+	q.pacing.pacer.hold()
 	q.timers.arm(rcPaceTimer, q.pacing.pacer.next)
 	return false
 }

@@ -24,6 +24,10 @@ type RCOptions struct {
 	// Overhead is what the network adds to each packet, in bytes (UDP, IP and
 	// link headers), where the rate is meant to include it.
 	Overhead int
+	// CatchUp is how much time an engine may be late with packets that the rate held back and
+	// have them follow each other at once, so that the rate is kept by one that sleeps
+	// between bursts. 0: none.
+	CatchUp time.Duration
 	// Path is the virtual path of all packets, counted from 1: queue pairs with
 	// different ones leave by different source ports, as far as the engine has them.
 	// 0: the engine chooses.
@@ -78,6 +82,8 @@ func (o *RCOptions) check() error {
 		return fmt.Errorf("%w: interval of congestion notices %v", ErrAttr, o.CNPInterval)
 	case o.Overhead < 0 || o.Overhead > maxOverhead:
 		return fmt.Errorf("%w: overhead of %d bytes", ErrAttr, o.Overhead)
+	case o.CatchUp < 0:
+		return fmt.Errorf("%w: %v to catch up with", ErrAttr, o.CatchUp)
 	case o.Path < 0 || o.Path > MaxPaths:
 		return fmt.Errorf("%w: path %d", ErrAttr, o.Path)
 	}

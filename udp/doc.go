@@ -17,7 +17,7 @@
 // transmits what the post produced; a thread that polls a completion queue
 // receives and handles packets itself. A background thread does the work when
 // nobody polls, and steps aside while somebody does: a poll grants its caller a
-// short lease. Waiting is hybrid: spin briefly, then block in ppoll.
+// short lease. Who waits spins or sleeps, by what it has learned.
 //
 // # Detours
 //

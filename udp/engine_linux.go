@@ -50,9 +50,10 @@ type engine struct {
 	epochEnd   transport.Time
 	intake     intake
 	arrivals   arrivals
-	rounds     uint64 // counts turns of the loop
-	active     int    // queue pairs that received in the last epoch
-	counting   int    // queue pairs that received in this one
+	rounds     uint64         // counts turns of the loop
+	prompt     transport.Time // when a short message was last sent or received
+	active     int            // queue pairs that received in the last epoch
+	counting   int            // queue pairs that received in this one
 	sleepers   [2]transport.Time
 
 	// Each kind of sleeper has its own way to be woken: of two threads that
@@ -62,17 +63,20 @@ type engine struct {
 	waking       sync.RWMutex
 	wakersClosed bool // under waking
 
-	driving  atomic.Bool  // an application thread runs the loop
-	lease    atomic.Int64 // until when a polling application is taken to come back
-	blocked  [2]atomic.Bool
-	waiters  atomic.Int32
-	idle     atomic.Uint32 // rounds in vain
-	yielder  yielder
-	progress broadcast.Broadcast
-	parked   chan struct{}
-	closed   atomic.Bool
-	stopped  chan struct{} // closed when the background thread has ended
-	closing  sync.Once
+	driving    atomic.Bool  // an application thread runs the loop
+	appWaiting waiting      // of that thread
+	lease      atomic.Int64 // until when a polling application is taken to come back
+	blocked    [2]atomic.Bool
+	naps       atomic.Uint32 // sleeps of application threads that have ended
+	retired    atomic.Bool   // the background thread waits for unpark, however long it takes
+	waiters    atomic.Int32
+	idle       atomic.Uint32 // rounds in vain
+	yielder    yielder
+	progress   broadcast.Broadcast
+	parked     chan struct{}
+	closed     atomic.Bool
+	stopped    chan struct{} // closed when the background thread has ended
+	closing    sync.Once
 }
 
 // The two kinds of thread that may sleep in ppoll.
@@ -232,7 +236,7 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
 	return verbs.EngineInfo{
-		Name: "udp", Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(), Keepalive: verbs.DefaultKeepalive,
+		Name: "udp", Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(), CatchUp: catchUp, Keepalive: verbs.DefaultKeepalive,
 	}
 }
 

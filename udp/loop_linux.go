@@ -59,7 +59,7 @@ func (e *engine) round(now transport.Time, forApp bool) bool {
 }
 
 // tryRound runs a round unless another thread is at it.
-func (e *engine) tryRound(now transport.Time, forApp bool) bool {
+func (e *engine) tryRound(now transport.Time, forApp bool, w *waiting) bool {
 	if !e.mu.TryLock() {
 		return false
 	}
@@ -68,6 +68,7 @@ func (e *engine) tryRound(now transport.Time, forApp bool) bool {
 		return false
 	}
 	worked := e.round(now, forApp)
+	w.prompt = e.prompt
 	e.rouse()
 	return worked
 }
@@ -76,7 +77,7 @@ func (e *engine) tryRound(now transport.Time, forApp bool) bool {
 func (e *engine) Progress() bool {
 	now := e.Now()
 	e.lease.Store(int64(now + leaseTime))
-	if e.tryRound(now, true) {
+	if e.tryRound(now, true, &waiting{}) {
 		return true
 	}
 	e.idleRound(now)
@@ -100,33 +101,43 @@ func (e *engine) background() {
 	defer close(e.stopped)
 	timer := time.NewTimer(parkTime)
 	defer timer.Stop()
-	spinUntil, wait := transport.Time(0), parkTime
+	wait, w, naps := parkTime, &waiting{score: fullScore}, uint32(0)
 	for !e.closed.Load() {
 		if e.attended() {
-			e.park(timer, wait)
+			e.park(timer, wait, &naps)
 			wait = min(2*wait, maxParkTime)
 			continue
 		}
 		wait = parkTime
-		if e.tryRound(e.Now(), false) {
-			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
+		if e.tryRound(e.Now(), false, w) {
+			w.worked(e.Now())
 			e.yielder.lookSoon() // who was told of a completion shall not wait for this thread
 			continue
 		}
-		if now := e.Now(); now < spinUntil {
+		if now := e.Now(); w.spins(now, transport.Time(e.cfg.Spin)) {
 			e.idleRound(now)
 			continue
 		}
-		e.sleep(sleeperBackground, nil)
+		e.sleep(sleeperBackground, nil, w)
 	}
 }
 
-// park waits until the application may have stopped polling.
-func (e *engine) park(timer *time.Timer, wait time.Duration) {
-	if e.driving.Load() && e.blocked[sleeperApp].Load() {
-		// The driving thread sleeps; it wakes us when it leaves.
-		<-e.parked
-		return
+// park waits until the application may have stopped polling. While its thread sleeps, and has not
+// woken since this one looked last, it waits until that thread leaves and wakes it; who leaves and
+// returns often is not kept busy with that.
+func (e *engine) park(timer *time.Timer, wait time.Duration, naps *uint32) {
+	before := *naps
+	*naps = e.naps.Load()
+	if asleep := func() bool { return e.driving.Load() && e.blocked[sleeperApp].Load() }; asleep() {
+		wait = parkTime
+		if *naps == before {
+			e.retired.Store(true)
+			if asleep() {
+				<-e.parked
+			}
+			e.retired.Store(false)
+			return
+		}
 	}
 	timer.Reset(wait)
 	select {
@@ -144,21 +155,27 @@ func (e *engine) unpark() {
 
 // sleep blocks in ppoll until a packet, a wake or the next timer. until, if
 // given, is asked once more after the sleep is announced, so that no wake is lost.
-func (e *engine) sleep(who int, until verbs.Readiness) {
+func (e *engine) sleep(who int, until verbs.Readiness, w *waiting) {
 	set := e.polls[who]
+	w.slept = true
 	e.blocked[who].Store(true)
 	defer e.blocked[who].Store(false)
 	if e.closed.Load() || until != nil && until.Ready() || who == sleeperBackground && e.attended() {
 		return
 	}
 	e.mu.Lock()
-	next := e.nextWork()
+	next, now := e.nextWork(), e.Now()
+	if m := w.moderation(now, e.stats.PacketsReceived+e.stats.PacketsSent); m > 0 {
+		next = now + m
+		set.arm()
+	} else {
+		set.arm(e.receivers...)
+	}
 	e.sleepers[who] = next
-	set.arm(e.receivers...)
 	e.mu.Unlock()
 	timeout := time.Duration(-1)
 	if next != transport.Never {
-		timeout = max(0, time.Duration(next-e.Now()))
+		timeout = max(0, time.Duration(next-now))
 	}
 	events, err := set.block(timeout)
 	e.mu.Lock()
@@ -216,11 +233,11 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 	if e.blocked[sleeperBackground].Load() {
 		e.wakeSleeper(sleeperBackground) // it steps aside
 	}
-	slept, hooked := false, false
+	hooked := false
 	defer func() {
 		e.lease.Store(int64(e.Now() + leaseTime))
 		e.driving.Store(false)
-		if slept {
+		if e.retired.Load() {
 			e.unpark()
 		}
 		if e.waiters.Load() > 0 {
@@ -228,9 +245,9 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 	}()
 	now := e.Now()
-	spinUntil := now + transport.Time(e.cfg.Spin)
+	w := &e.appWaiting
 	for ; ; now = e.Now() {
-		worked := e.tryRound(now, true)
+		worked := e.tryRound(now, true, w)
 		if until.Ready() {
 			return nil
 		}
@@ -239,10 +256,10 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			return err
 		}
 		if worked {
-			spinUntil = e.Now() + transport.Time(e.cfg.Spin)
+			w.worked(e.Now())
 			continue
 		}
-		if now := e.Now(); now < spinUntil {
+		if now := e.Now(); w.spins(now, transport.Time(e.cfg.Spin)) {
 			e.idleRound(now)
 			continue
 		}
@@ -250,9 +267,8 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			hooked = true
 			defer context.AfterFunc(ctx, func() { e.wakeSleeper(sleeperApp) })()
 		}
-		slept = true
-		e.sleep(sleeperApp, until)
-		spinUntil = e.Now() + transport.Time(e.cfg.Spin)
+		e.sleep(sleeperApp, until, w)
+		e.naps.Add(1)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestPostAndLeave(t *testing.T) {
 // TestWaitEndsBesideBusyQueuePairs waits with a deadline on a queue to which nothing
 // comes, while the same device receives for another queue pair without a pause.
 func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
-	// So long a spin leaves no round in which the loop would go to sleep.
+	// After short messages so long a spin leaves no round in which the loop would go to sleep.
 	a, b := connect(t, Config{Paths: 2, Spin: time.Minute}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
 	idle, err := b.dev.CreateCQ(1)
 	noError(t, err)
@@ -76,7 +76,7 @@ func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
 			default:
 			}
 			noError(t, a.qp.PostSend(&verbs.SendWR{
-				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 1<<20)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 64)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}))
 			a.wait()
 		}
@@ -100,6 +100,41 @@ func TestWaitEndsBesideBusyQueuePairs(t *testing.T) {
 		idle.Close() // or the test would never end
 		<-ended
 	}
+}
+
+// TestIdleCostsNothing: with nothing to do no thread of a device wakes, whether a program waits or not.
+func TestIdleCostsNothing(t *testing.T) {
+	a, b := connect(t, Config{Paths: 2, Loopback: true}, verbs.QPOptions{Type: verbs.MP}, 1<<20)
+	noError(t, a.qp.PostSend(&verbs.SendWR{
+		Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.SGE(0, 1<<20)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+	}))
+	a.wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiter sync.WaitGroup
+	waiter.Go(func() { _, _ = a.cq.Wait(ctx, make([]verbs.Completion, 1)) })
+	defer waiter.Wait()
+	defer cancel()
+	rounds := func() (sum uint64) {
+		for _, s := range []*end{a, b} {
+			e := engineOf(s.dev)
+			e.mu.Lock() // not e.Lock, whose Unlock may wake somebody
+			sum += e.rounds
+			e.mu.Unlock()
+		}
+		return sum
+	}
+	e := engineOf(a.dev)
+	eventually(t, "the thread that waits sleeps, and the other has left the device to it", func() bool {
+		return e.blocked[sleeperApp].Load() && e.retired.Load()
+	})
+	last, now := uint64(0), rounds()
+	for range 20 { // timers of the transfer may be due yet
+		time.Sleep(500 * time.Millisecond)
+		if last, now = now, rounds(); now == last {
+			return
+		}
+	}
+	t.Errorf("%d rounds in half a second", now-last)
 }
 
 // flag is a condition that a test sets.

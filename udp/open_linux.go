@@ -86,11 +86,11 @@ func assemble(cfg Config, own *address) (*engine, error) {
 	}
 	e := &engine{
 		cfg: cfg, own: own, addrs: []*address{own}, pool: pool,
-		batch:   newTxBatch(pool, 0),
-		ports:   make(map[wire.QPN]*port),
-		peers:   make(map[netip.Addr]*peer),
-		via:     make(map[netip.Addr]*address),
-		intake:  intake{credit: intakeBurst},
+		batch:  newTxBatch(pool, 0),
+		ports:  make(map[wire.QPN]*port),
+		peers:  make(map[netip.Addr]*peer),
+		via:    make(map[netip.Addr]*address),
+		intake: intake{credit: intakeBurst}, appWaiting: waiting{score: fullScore},
 		parked:  make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}

@@ -156,6 +156,9 @@ func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
 	packet := &e.packet
 	packet.Length = len(payload)
 	packet.Spans = packet.Spans[:0]
+	if short(packet.Opcode) {
+		e.prompt = now
+	}
 	if !packet.Opcode.IsRequest() {
 		p.silence.Replied()
 	}

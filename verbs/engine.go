@@ -169,6 +169,8 @@ type EngineInfo struct {
 	// Window is how many packets of MPMTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int
+	// CatchUp is transport.RCOptions.CatchUp of queue pairs that leave it out.
+	CatchUp time.Duration
 	// Keepalive is that of connections which ask for the default. 0: none, as where
 	// time is virtual and would never come to an end.
 	Keepalive time.Duration

@@ -234,6 +234,7 @@ func (o *QPOptions) config(p *PD, number QPN) transport.Config {
 		Trace:       o.Trace,
 		SourcePorts: p.device.info.SourcePorts,
 	}
+	orDefault(&cfg.RC.CatchUp, p.device.info.CatchUp)
 	if o.SRQ != nil {
 		cfg.Recv = o.SRQ.queue
 	}
