@@ -110,7 +110,7 @@ func (e *engine) background() {
 		}
 		wait = parkTime
 		if e.tryRound(e.Now(), false, w) {
-			w.worked(e.Now())
+			w.worked(e.Now(), transport.Time(e.cfg.Spin))
 			e.yielder.lookSoon() // who was told of a completion shall not wait for this thread
 			continue
 		}
@@ -256,7 +256,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			return err
 		}
 		if worked {
-			w.worked(e.Now())
+			w.worked(e.Now(), transport.Time(e.cfg.Spin))
 			continue
 		}
 		if now := e.Now(); w.spins(now, transport.Time(e.cfg.Spin)) {

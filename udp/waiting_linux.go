@@ -16,9 +16,8 @@ import (
 // and takes them all at once.
 
 const (
-	// worthTime is the wait up to which it was right to spin. Who slept learns of the end of the
-	// wait wakingTime later.
-	worthTime  = 20 * transport.Microsecond
+	// wakingTime is what a sleep adds to a wait. It was right to spin, or would have been, where what
+	// the thread waited for came within Config.Spin.
 	wakingTime = 20 * transport.Microsecond
 	// fullScore is that of spinning which was worth it each time; below a quarter there is none, but
 	// for one wait of triedWaits. Two that wait for each other, and both sleep, would never learn that
@@ -60,14 +59,13 @@ type waiting struct {
 func short(o wire.Opcode) bool { return o.Starts() && o.Ends() }
 
 // worked ends a wait.
-func (w *waiting) worked(now transport.Time) {
+func (w *waiting) worked(now, spin transport.Time) {
 	if w.began != 0 && w.asked {
-		bound := worthTime
 		if w.slept {
-			bound += wakingTime
+			spin += wakingTime
 		}
 		w.score -= w.score / 8
-		if now-w.began <= bound {
+		if now-w.began <= spin {
 			w.score += fullScore / 8
 		}
 	}

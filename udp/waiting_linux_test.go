@@ -17,7 +17,7 @@ func (w *waiting) waited(now *transport.Time, d transport.Time) (spun bool) {
 		d += wakingTime
 	}
 	*now += d
-	w.worked(*now)
+	w.worked(*now, testSpin)
 	return spun
 }
 
@@ -44,7 +44,7 @@ func TestSpinsWhereItIsWorthIt(t *testing.T) {
 	if now += transport.Second; w.spins(now, testSpin) {
 		t.Error("it spins with nobody waiting")
 	}
-	if w.worked(now); w.spins(now, -1) {
+	if w.worked(now, -1); w.spins(now, -1) {
 		t.Error("it spins though it must not")
 	}
 }
