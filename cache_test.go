@@ -335,6 +335,38 @@ func TestDebugMemoryOfGoodPrograms(t *testing.T) {
 	}
 }
 
+// A program may release messages while it closes the context: what is just being freed is not taken for a fault.
+func TestDebugMemoryWhileClosing(t *testing.T) {
+	c := open(t, Config{DebugMemory: true})
+	var blocks []*block
+	for range 256 {
+		b, err := c.memory.takeFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, b)
+	}
+	var faults []error
+	c.memory.debug.report = func(err *MemoryError) { faults = append(faults, err) }
+	var freeing sync.WaitGroup
+	freeing.Go(func() {
+		for _, b := range blocks {
+			c.memory.put(b)
+		}
+	})
+	for range 200 {
+		for class := range c.memory.classes {
+			c.memory.grow.Lock()
+			c.memory.debug.checkAll(c.memory.classes[class].regions)
+			c.memory.grow.Unlock()
+		}
+	}
+	freeing.Wait()
+	if len(faults) > 0 {
+		t.Error(faults[0])
+	}
+}
+
 func TestDebugMemoryFromEnvironment(t *testing.T) {
 	t.Setenv("BRAID_DEBUG_MEMORY", "true")
 	if !open(t, Config{}).Config().DebugMemory {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -56,6 +57,8 @@ func (e *MemoryError) Error() string {
 // seal tells debug mode which part of a block the program sees.
 func (m *memoryCache) seal(b *block, from, to int) {
 	if m.debug != nil {
+		b.trail.changes.Lock()
+		defer b.trail.changes.Unlock()
 		b.trail.seal(redZone+from, redZone+to)
 	}
 }
@@ -105,8 +108,9 @@ func (p places) String() string {
 // trail is what debug mode knows of a block.
 type trail struct {
 	live         atomic.Bool
-	whole        []byte // with the red zones
-	from, to     int    // the payload, in whole
+	changes      sync.Mutex // held by who takes or frees the block, and by who looks at it meanwhile
+	whole        []byte     // with the red zones
+	from, to     int        // the payload, in whole
 	taken, freed places
 }
 
@@ -130,8 +134,11 @@ func (d *memoryDebug) unmapped(r *region) {
 
 // taken hands a block out for a payload of some length.
 func (d *memoryDebug) taken(b *block, length int) {
+	at := here()
+	b.trail.changes.Lock()
+	defer b.trail.changes.Unlock()
 	d.checkFree(b)
-	b.trail.begin(redZone, redZone+length, here())
+	b.trail.begin(redZone, redZone+length, at)
 }
 
 // begin hands memory out.
@@ -157,11 +164,14 @@ func (t *trail) zones() (before, behind []byte) {
 // freed takes a block back. It returns false if it is free already.
 func (d *memoryDebug) freed(b *block) bool {
 	t := b.trail
+	at := here()
+	t.changes.Lock()
+	defer t.changes.Unlock()
 	if !t.live.Swap(false) {
 		d.report(t.describe("freed twice"))
 		return false
 	}
-	t.freed = here()
+	t.freed = at
 	d.checkZones(t)
 	fill(t.whole, freeByte)
 	return true
@@ -171,14 +181,21 @@ func (d *memoryDebug) freed(b *block) bool {
 func (d *memoryDebug) checkAll(regions []*region) {
 	for _, r := range regions {
 		for _, b := range r.blocks {
-			switch {
-			case r.mr == nil:
-			case b.trail.live.Load():
-				d.checkZones(b.trail)
-			default:
-				d.checkFree(b)
+			if r.mr != nil {
+				d.checkOne(b)
 			}
 		}
+	}
+}
+
+// checkOne looks at a block, which the program may be about to free.
+func (d *memoryDebug) checkOne(b *block) {
+	b.trail.changes.Lock()
+	defer b.trail.changes.Unlock()
+	if b.trail.live.Load() {
+		d.checkZones(b.trail)
+	} else {
+		d.checkFree(b)
 	}
 }
 
