@@ -26,7 +26,7 @@ type RCOptions struct {
 	Overhead int
 	// CatchUp is how much time an engine may be late with packets that the rate held back and
 	// have them follow each other at once, so that the rate is kept by one that sleeps
-	// between bursts. 0: none.
+	// between bursts. 0: none, unless the engine has a default.
 	CatchUp time.Duration
 	// Path is the virtual path of all packets, counted from 1: queue pairs with
 	// different ones leave by different source ports, as far as the engine has them.

@@ -43,8 +43,8 @@ type Config struct {
 	// RecvBuffer and SendBuffer are the socket buffers to ask for, in bytes; 0
 	// means a good default. The kernel may grant less (net.core.rmem_max).
 	RecvBuffer, SendBuffer int
-	// Spin is the longest that a waiting thread polls before it blocks, where it does; 0 means 50 µs,
-	// negative not at all.
+	// Spin is the longest that a waiting thread polls before it blocks; whether it does at all it learns
+	// from how its waits end. 0 means 50 µs, negative never.
 	Spin time.Duration
 	// AnyIPID accepts any IP identification in the ICRC of standard packets, as
 	// peers need whose identifications count up. It weakens the check of those

@@ -49,6 +49,7 @@ type engine struct {
 	epoch      uint64               // counts windows of time, to know who is active
 	epochEnd   transport.Time
 	intake     intake
+	turns      turns // of the sources, in a flood
 	arrivals   arrivals
 	rounds     uint64         // counts turns of the loop
 	prompt     transport.Time // when a short message was last sent or received

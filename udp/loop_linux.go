@@ -101,7 +101,7 @@ func (e *engine) background() {
 	defer close(e.stopped)
 	timer := time.NewTimer(parkTime)
 	defer timer.Stop()
-	wait, w, naps := parkTime, &waiting{score: fullScore}, uint32(0)
+	wait, w, naps := parkTime, newWaiting(&e.cfg), uint32(0)
 	for !e.closed.Load() {
 		if e.attended() {
 			e.park(timer, wait, &naps)
@@ -109,16 +109,16 @@ func (e *engine) background() {
 			continue
 		}
 		wait = parkTime
-		if e.tryRound(e.Now(), false, w) {
-			w.worked(e.Now(), transport.Time(e.cfg.Spin))
+		if e.tryRound(e.Now(), false, &w) {
+			w.worked(e.Now())
 			e.yielder.lookSoon() // who was told of a completion shall not wait for this thread
 			continue
 		}
-		if now := e.Now(); w.spins(now, transport.Time(e.cfg.Spin)) {
+		if now := e.Now(); w.spins(now) {
 			e.idleRound(now)
 			continue
 		}
-		e.sleep(sleeperBackground, nil, w)
+		e.sleep(sleeperBackground, nil, &w)
 	}
 }
 
@@ -256,10 +256,10 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 			return err
 		}
 		if worked {
-			w.worked(e.Now(), transport.Time(e.cfg.Spin))
+			w.worked(e.Now())
 			continue
 		}
-		if now := e.Now(); w.spins(now, transport.Time(e.cfg.Spin)) {
+		if now := e.Now(); w.spins(now) {
 			e.idleRound(now)
 			continue
 		}

@@ -12,20 +12,25 @@ import (
 
 // Everybody may send to queue pair 1, and each datagram would be received, checked and looked at, at
 // the cost of those who move data. So what is for it has a socket of its own at each address: a flood
-// neither takes the room of data nor wakes a thread for each datagram. What is taken from it is
-// bounded; of what is too much the kernel drops as much as has no room, whoever sent it, and an honest peer
-// repeats itself. Other queue pairs have one peer, or are a program's own.
+// neither takes the room of data nor wakes a thread for each datagram. In a flood sources take turns
+// (turns_linux.go); of what is still too much the kernel drops as much as has no room, whoever sent it, and an
+// honest peer repeats itself. Other queue pairs have one peer, or are a program's own.
 
 const (
-	// intakeRate is how many datagrams for queue pair 1 are taken in a second, in the long run. To take
-	// one and look at it costs 1.5 µs, so that a flood costs a fortieth of a processor.
+	// intakeRate is how many datagrams for queue pair 1 may come in a second, in the long run, without
+	// being a flood; and in a flood, how many of those whose turn it is are taken. To take one, look at it
+	// and reply costs up to 10 µs.
 	intakeRate = 16_000
 	// intakeBurst is how many may come at once: clients that all start together have two for each
 	// connection.
 	intakeBurst = 16 << 10
-	// intakeTick is the time between looks while there is a flood, and intakeCalm the credit that
-	// ends it: that of 64 ms in which nothing came.
-	intakeTick = transport.Millisecond
+	// intakeCrowd is how many, beyond that rate, are a crowd. Then nobody is woken for them, and they are
+	// taken once in intakeTick.
+	intakeCrowd = 256
+	intakeTick  = transport.Millisecond
+	intakeQuota = int(intakeRate * intakeTick / transport.Second) // of a tick, in a flood
+	// intakeCalm is the credit that ends a flood, and what it lacks at most while it lasts: so it ends
+	// 128 ms after the last datagram.
 	intakeCalm = 1024
 
 	// The room for datagrams, as the kernel counts it: that of a thousand or two, and in a flood of a
@@ -39,10 +44,21 @@ const (
 
 // intake bounds how many datagrams for queue pair 1 a device takes.
 type intake struct {
-	credit  int            // how many may be taken now; less than zero after a run that the kernel joined
+	credit  int            // how many may come at once
+	quota   int            // how many may be taken now, in a flood; less than zero after a run that the kernel joined
 	counted transport.Time // until when the credit counts
-	flooded bool           // look at ticks only
+	crowded bool           // look at ticks only
+	flooded bool           // a crowd that has spent the credit
 }
+
+// took counts a datagram.
+func (in *intake) took() {
+	in.credit--
+	in.quota--
+}
+
+// missed counts datagrams that the kernel dropped.
+func (in *intake) missed(n uint32) { in.credit -= int(min(n, intakeBurst)) }
 
 // refill adds the credit of the time that has passed.
 func (in *intake) refill(now transport.Time) {
@@ -57,23 +73,30 @@ func (in *intake) refill(now transport.Time) {
 	}
 	more := (now - in.counted) / each
 	in.counted += more * each
-	in.credit = min(intakeBurst, in.credit+int(more))
+	in.credit = min(intakeBurst, max(in.credit, -intakeCalm)+int(more))
 }
 
-// look says whether there is something to take now, and whether a flood has begun or ended.
+// look says whether to take what has come, and whether a crowd or a flood has begun or ended.
 func (in *intake) look(now transport.Time) (open, changed bool) {
-	if in.flooded && now-in.counted < intakeTick {
+	if in.crowded && now-in.counted < intakeTick {
 		return false, false
 	}
-	was, spent := in.flooded, in.credit <= 0
+	was, spent := *in, in.credit <= 0
 	in.refill(now)
-	in.flooded = spent || was && in.credit < intakeCalm
-	return in.credit > 0, in.flooded != was
+	in.flooded = spent || was.flooded && in.credit < intakeCalm
+	in.crowded = in.credit < intakeBurst-intakeCrowd || was.crowded && in.credit < intakeBurst
+	if in.quota = min(in.quota+intakeQuota, intakeQuota); !was.flooded {
+		in.quota = intakeQuota
+	}
+	return in.open(), in.crowded != was.crowded || in.flooded != was.flooded
 }
+
+// open says whether more may be taken now.
+func (in *intake) open() bool { return !in.flooded || in.quota > 0 }
 
 // due is when to look again, even if nothing arrives that wakes anybody.
 func (in *intake) due() transport.Time {
-	if !in.flooded {
+	if !in.crowded {
 		return transport.Never
 	}
 	return in.counted + intakeTick
@@ -83,13 +106,16 @@ func (in *intake) due() transport.Time {
 func (e *engine) receiveManagement(now transport.Time) (worked bool) {
 	open, changed := e.intake.look(now)
 	if changed {
-		e.noteFlood()
+		e.noteCrowd()
+	}
+	if e.intake.flooded && e.turns.next(now) {
+		e.turnManagement()
 	}
 	if !open {
 		return false
 	}
 	for _, a := range e.addrs {
-		if a.management != nil && (e.intake.flooded || !a.management.cold(e.rounds, managementEvery)) {
+		if a.management != nil && (e.intake.crowded || !a.management.cold(e.rounds, managementEvery)) {
 			worked = e.drainManagement(now, a) || worked
 		}
 	}
@@ -98,27 +124,31 @@ func (e *engine) receiveManagement(now transport.Time) (worked bool) {
 
 // drainManagement takes what has come for queue pair 1 at an address.
 func (e *engine) drainManagement(now transport.Time, a *address) (worked bool) {
-	for total := 0; total < roundMessages || e.intake.flooded; {
+	for total := 0; total < roundMessages || e.intake.crowded; {
 		asked := a.management.ask
 		n := e.receiveBatch(now, a, a.management)
 		worked = worked || n > 0
 		total += n
-		if n < asked || e.intake.credit <= 0 {
+		if n < asked || !e.intake.open() {
 			break
 		}
 	}
 	return worked
 }
 
-// noteFlood gives the sockets the room that suits the time.
-func (e *engine) noteFlood() {
+// noteCrowd gives the sockets the room that suits the time, and has arrivals wake who sleeps, or not.
+func (e *engine) noteCrowd() {
 	size := managementBuffer
 	if e.intake.flooded {
 		size = floodBuffer
 	}
 	for _, a := range e.addrs {
-		if a.management != nil {
-			_, _ = setBuffer(a.management.fd, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size) // as it was, if that fails
+		if a.management == nil {
+			continue
+		}
+		_, _ = setBuffer(a.management.fd, unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, size) // as it was, if that fails
+		if !e.intake.flooded {
+			a.management.takeAll()
 		}
 	}
 	e.watchSockets()
@@ -129,7 +159,7 @@ func (e *engine) watchSockets() {
 	e.receivers = nil
 	for _, a := range e.addrs {
 		e.receivers = append(e.receivers, a.rx)
-		if a.management != nil && !e.intake.flooded {
+		if a.management != nil && !e.intake.crowded {
 			e.receivers = append(e.receivers, a.management)
 		}
 	}

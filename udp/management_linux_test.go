@@ -15,36 +15,48 @@ func TestIntake(t *testing.T) {
 	now := transport.Second
 	taken := func(offered int) (n int) {
 		if open, _ := in.look(now); open {
-			n = min(offered, in.credit)
-			in.credit -= n
+			for ; n < offered && in.open(); n++ {
+				in.took()
+			}
+			in.missed(uint32(offered - n))
 		}
 		return n
 	}
-	if got := taken(intakeBurst - 1); got != intakeBurst-1 || in.due() != transport.Never {
+	if got := taken(intakeBurst - 1); got != intakeBurst-1 || in.flooded {
 		t.Errorf("of clients that start together %d are taken, flooded: %v", got, in.flooded)
+	}
+	now += transport.Microsecond
+	if in.look(now); !in.crowded || in.flooded || in.due() > now+intakeTick {
+		t.Errorf("after that crowded: %v, flooded: %v, due in %d ns", in.crowded, in.flooded, in.due()-now)
 	}
 	sum := 0
 	for range 10_000 { // one second, in which 200,000 come
 		now += transport.Second / 10_000
 		sum += taken(20)
 	}
-	if sum < intakeRate*9/10 || sum > intakeRate+1 {
+	if sum < intakeRate*9/10 || sum > intakeRate+intakeQuota {
 		t.Errorf("%d are taken in a second, want %d", sum, intakeRate)
 	}
 	if !in.flooded || in.due() <= now-intakeTick || in.due() > now+intakeTick {
 		t.Errorf("flooded: %v; due in %d ns", in.flooded, in.due()-now)
 	}
-	now += intakeCalm * transport.Second / intakeRate / 2
-	if in.look(now); !in.flooded {
-		t.Error("a pause ends the flood")
+	ended := 0 * transport.Millisecond
+	for begin := now; in.flooded && ended < transport.Second; ended = now - begin {
+		now += intakeTick
+		in.look(now)
 	}
-	now += intakeCalm * transport.Second / intakeRate
-	if open, changed := in.look(now); !open || !changed || in.flooded {
-		t.Error("the flood has no end")
+	if calm := intakeCalm * transport.Second / intakeRate; ended < calm || ended > 3*calm || !in.crowded {
+		t.Errorf("the flood ends after %d ns; crowded: %v", ended, in.crowded)
 	}
 	now += 100 * transport.Second
-	if in.look(now); in.credit != intakeBurst {
-		t.Errorf("credit %d, want %d", in.credit, intakeBurst)
+	if in.look(now); in.credit != intakeBurst || in.crowded || in.due() != transport.Never {
+		t.Errorf("credit %d, want %d; crowded: %v", in.credit, intakeBurst, in.crowded)
+	}
+	for range 1000 { // a second in which few come
+		now += transport.Millisecond
+		if taken(intakeRate/2000) == 0 || in.crowded {
+			t.Fatal("few are a crowd")
+		}
 	}
 }
 
@@ -82,9 +94,10 @@ func TestFloodDropsManagementOnly(t *testing.T) {
 		e.intake = intake{credit: intakeBurst, counted: e.Now()}
 		if begins {
 			e.intake = intake{counted: e.Now() + 3600*transport.Second} // it lasts for this test
+			e.turns.began = e.intake.counted
 		}
-		e.intake.flooded = begins
-		e.noteFlood()
+		e.intake.crowded, e.intake.flooded = begins, begins
+		e.noteCrowd()
 	}
 	flood(true)
 	const n = 2000

@@ -90,7 +90,7 @@ func assemble(cfg Config, own *address) (*engine, error) {
 		ports:  make(map[wire.QPN]*port),
 		peers:  make(map[netip.Addr]*peer),
 		via:    make(map[netip.Addr]*address),
-		intake: intake{credit: intakeBurst}, appWaiting: waiting{score: fullScore},
+		intake: intake{credit: intakeBurst}, turns: newTurns(), appWaiting: newWaiting(&cfg),
 		parked:  make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}

@@ -92,6 +92,7 @@ func (e *engine) handleRun(now transport.Time, a *address, m rxMessage) {
 func (e *engine) noteDropped(management bool, n uint32) {
 	if management {
 		e.stats.FloodDropped += uint64(n)
+		e.intake.missed(n)
 	} else {
 		e.stats.SocketOverflow += uint64(n)
 	}
@@ -109,7 +110,7 @@ func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMes
 		return
 	}
 	if e.packet.DestQP == wire.ManagementQPN {
-		e.intake.credit--
+		e.intake.took()
 	}
 	p := e.portOf(a, m)
 	if p == nil || !e.whole(a, b, m, index) || e.faults.active && e.faults.dropsArrival(e, &e.packet) {
@@ -156,9 +157,7 @@ func (e *engine) handOver(now transport.Time, p *port, payload []byte) {
 	packet := &e.packet
 	packet.Length = len(payload)
 	packet.Spans = packet.Spans[:0]
-	if short(packet.Opcode) {
-		e.prompt = now
-	}
+	e.notePrompt(now, p)
 	if !packet.Opcode.IsRequest() {
 		p.silence.Replied()
 	}

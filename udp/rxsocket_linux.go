@@ -216,7 +216,7 @@ func (s *rxSocket) message(i int) rxMessage {
 
 // cold says whether the socket is to be passed over in this round: nothing has come of late, and
 // it is read once in so many rounds.
-func (s *rxSocket) cold(round uint64, every uint64) bool {
+func (s *rxSocket) cold(round, every uint64) bool {
 	return round-s.arrived > coldRounds && round%every != 0
 }
 

@@ -60,9 +60,7 @@ func (e *engine) transmit(now transport.Time, p *port) (more bool) {
 		if !p.qp.PollTransmit(now, &e.packet) {
 			return false
 		}
-		if short(e.packet.Opcode) {
-			e.prompt = now
-		}
+		e.notePrompt(now, p)
 		e.encode(p, &e.packet)
 		if e.batch.ripe(flushMessages) {
 			e.flush()

@@ -27,10 +27,10 @@ const (
 
 	// moderatedPackets is for how many packets, in or out, a thread sleeps that moves long messages: few
 	// enough that the window of the connection, and the queues of the network, have room for them.
-	moderatedPackets = 8
+	moderatedPackets = 12
 	// longestModeration bounds that time, and with less than shortestModeration it is not worth it. Where
 	// packets are further apart than a part of it each may wake the thread.
-	longestModeration  = 150 * transport.Microsecond
+	longestModeration  = 200 * transport.Microsecond
 	shortestModeration = 20 * transport.Microsecond
 	// quietTime is for how long there was no short message where a thread may do so.
 	quietTime = transport.Millisecond
@@ -42,6 +42,7 @@ const (
 
 // waiting is how a thread has waited, and what it has learned from it. It belongs to that thread.
 type waiting struct {
+	spin   transport.Time // Config.Spin
 	prompt transport.Time // when a short message was last seen
 	began  transport.Time // when this wait began; 0: there is work
 	asked  bool           // the wait began soon after a short message
@@ -55,12 +56,24 @@ type waiting struct {
 	interval   transport.Time // between packets, of late
 }
 
-// short says whether the packet is a message by itself, to which somebody may wait for an answer.
-func short(o wire.Opcode) bool { return o.Starts() && o.Ends() }
+// newWaiting is that of a thread which has not waited yet.
+func newWaiting(cfg *Config) waiting {
+	return waiting{spin: transport.Time(cfg.Spin), score: fullScore}
+}
+
+// notePrompt looks whether the packet at hand, of a queue pair, is a message by itself: somebody may wait for
+// the answer, and in a crowd at queue pair 1 that is no reason to hurry.
+func (e *engine) notePrompt(now transport.Time, p *port) {
+	o := e.packet.Opcode
+	if o.Starts() && o.Ends() && (!e.intake.crowded || p.qp.Number() != wire.ManagementQPN) {
+		e.prompt = now
+	}
+}
 
 // worked ends a wait.
-func (w *waiting) worked(now, spin transport.Time) {
+func (w *waiting) worked(now transport.Time) {
 	if w.began != 0 && w.asked {
+		spin := w.spin
 		if w.slept {
 			spin += wakingTime
 		}
@@ -73,8 +86,8 @@ func (w *waiting) worked(now, spin transport.Time) {
 }
 
 // spins says whether a thread that has found nothing to do looks again at once.
-func (w *waiting) spins(now, spin transport.Time) bool {
-	recent := now-w.prompt < spin
+func (w *waiting) spins(now transport.Time) bool {
+	recent := now-w.prompt < w.spin
 	if w.began == 0 {
 		w.began, w.asked = now, recent
 		if recent {

@@ -6,23 +6,21 @@ import (
 	"github.com/braid-rdma/braid/transport"
 )
 
-const testSpin = 50 * transport.Microsecond
-
 // waited lets a thread see a short message and then wait for the next, for a time, and returns
 // whether it spun.
 func (w *waiting) waited(now *transport.Time, d transport.Time) (spun bool) {
 	w.prompt = *now
-	if spun = w.spins(*now, testSpin); !spun {
+	if spun = w.spins(*now); !spun {
 		w.slept = true
 		d += wakingTime
 	}
 	*now += d
-	w.worked(*now, testSpin)
+	w.worked(*now)
 	return spun
 }
 
 func TestSpinsWhereItIsWorthIt(t *testing.T) {
-	w, now := &waiting{score: fullScore}, transport.Second
+	w, now := &waiting{spin: 50 * transport.Microsecond, score: fullScore}, transport.Second
 	spun := func(waits int, d transport.Time) (n int) {
 		for range waits {
 			if w.waited(&now, d) {
@@ -41,10 +39,11 @@ func TestSpinsWhereItIsWorthIt(t *testing.T) {
 	if n := spun(100, 15*transport.Microsecond); n < 80 {
 		t.Errorf("of 100 waits for a peer that is fast again %d spun", n)
 	}
-	if now += transport.Second; w.spins(now, testSpin) {
+	if now += transport.Second; w.spins(now) {
 		t.Error("it spins with nobody waiting")
 	}
-	if w.worked(now, -1); w.spins(now, -1) {
+	w.worked(now)
+	if w.spin, w.prompt = -1, now; w.spins(now) {
 		t.Error("it spins though it must not")
 	}
 }
@@ -57,7 +56,7 @@ func TestModeration(t *testing.T) {
 		want     transport.Time
 	}{
 		"one gigabit per second":     {33 * transport.Microsecond, 4, false, longestModeration},
-		"four":                       {8 * transport.Microsecond, 8, false, 64 * transport.Microsecond},
+		"four":                       {8 * transport.Microsecond, 8, false, 96 * transport.Microsecond},
 		"as fast as a processor can": {transport.Microsecond, 64, false, 0},
 		"a packet now and then":      {transport.Millisecond, 1, false, 0},
 		"with short messages":        {33 * transport.Microsecond, 4, true, 0},

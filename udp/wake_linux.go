@@ -11,6 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// exactTime is the time below which a wait is not made longer by what the kernel allows itself for timers, which is
+// 50 µs where nobody asks for less.
+const exactTime = 400 * time.Microsecond
+
+// setTimerSlack says how late timers of this thread may be; 0: what the thread had at first.
+func setTimerSlack(d time.Duration) {
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(d), 0)
+}
+
 // waker ends the wait of the loop from another goroutine. Its eventfd is written at
 // most once per wait, however many goroutines wake.
 type waker struct {
@@ -105,6 +114,10 @@ func (p *pollSet) block(timeout time.Duration) (events pollEvents, err error) {
 	if timeout >= 0 {
 		p.timeout = unix.NsecToTimespec(int64(timeout))
 		limit = &p.timeout
+	}
+	if timeout >= 0 && timeout < exactTime {
+		setTimerSlack(time.Nanosecond)
+		defer setTimerSlack(0) // as it was: the thread may be the program's
 	}
 	// Not a RawSyscall: this one may block, and the scheduler must know.
 	n, err := unix.Ppoll(p.fds, limit, nil)

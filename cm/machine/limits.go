@@ -34,15 +34,16 @@ const statedTimeout mad.Interval = 15
 // repetitions are bounded by time instead: under heavy loss, sixteen are too few.
 const statedRetries = 15
 
-// A peer that is flooded replies to one request in ten, since its device takes one datagram in
-// six. So the first eagerRequests follow each other within FirstRetry/eagerPart, 64 in a
-// second, of which none is replied to once in a thousand times. Who refuses with a cookie is
+// The device of a peer that is flooded takes what comes from an address for 14 ms in 336, and beyond
+// 100,000 requests a second the peer replies to a part of them. So the first eagerRequests follow each other
+// within FirstRetry/eagerPart, 80 in a second. Who refuses with a cookie is
 // pressed: the next pressedRepeats, of the request and then of the RTU, follow each other within
-// FirstRetry/pressedPart. Where more than eagerConns wait at once they are what the peers are flooded with.
+// FirstRetry/pressedPart, for longer than until the next turn. Where more than eagerConns wait at once they
+// are what the peers are flooded with.
 const (
-	eagerRequests  = 64
-	eagerPart      = 6
-	pressedRepeats = 16
+	eagerRequests  = 80
+	eagerPart      = 8
+	pressedRepeats = 80
 	pressedPart    = 16
 	eagerConns     = 16
 )

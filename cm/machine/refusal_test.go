@@ -129,7 +129,7 @@ func TestSilentPeer(t *testing.T) {
 			t.Fatalf("gave up without a word after %d requests", n)
 		}
 		if describe(b) == "REJ 4" {
-			if n < 80 || n > 110 {
+			if n < 90 || n > 130 {
 				t.Errorf("asked %d times in 15 s", n)
 			}
 			break
