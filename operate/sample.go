@@ -63,7 +63,8 @@ func (s *Source) gather(ctx context.Context, took time.Duration, of *Selection) 
 	}
 	g.takeState()
 	end, nextState := g.began.Add(took), time.Now().Add(stateEvery)
-	for now := time.Now(); now.Before(end); now = time.Now() {
+	// One sample at least: on a busy machine the time may be over before the first.
+	for now := time.Now(); g.samples == 0 || now.Before(end); now = time.Now() {
 		g.takeSample()
 		if now.After(nextState) {
 			g.takeState()
