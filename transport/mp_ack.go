@@ -171,20 +171,25 @@ func (m *MP) settle(now Time, how Signal) int {
 			m.traceSpurious(now, v.at.psn(), v.path)
 			fallthrough
 		case foundArrived:
-			path.Acknowledged++
+			m.paths.arrived(path)
 			m.count.Acknowledged++
 		case foundLost:
 			found++
-			path.Lost++
+			m.paths.lost(path)
 			m.count.Lost++
 			m.traceLost(now, how, v.at.psn(), 1, v.path)
 		case foundLosing, foundSilent:
-			if m.paths.losing(now, v.path, v.found == foundSilent, m.rtt.smoothed()) {
+			if m.paths.losing(now, v.path, v.found == foundSilent, m.lossIsCheap(), m.rtt.smoothed()) {
 				m.pathRetired(now, v.path)
 			}
 		}
 	}
 	return found
+}
+
+// lossIsCheap says whether new packets do not have to wait for lost ones yet: the receiver can track as many again.
+func (m *MP) lossIsCheap() bool {
+	return m.out[requests].spanOpen(m.gate.span/2) && m.out[responses].spanOpen(m.gate.span/2)
 }
 
 // minSilence keeps the scheduling noise of hosts from looking like a dead path.
@@ -194,7 +199,9 @@ const minSilence = Millisecond
 func (m *MP) afterAck(now Time, path Path) {
 	m.loss.detect(now, path, max(2*m.rtt.smoothed(), m.rtt.late(), minSilence))
 	if n := m.settle(now, Nacked); n > 0 {
-		m.gate.control.OnLoss(now, n, m.rtt.smoothed())
+		if m.opt.LossTolerance == 0 || !m.paths.losses.ofSomePaths() {
+			m.gate.control.OnLoss(now, n, m.rtt.smoothed())
+		}
 		m.gate.replaceLost(n, m.loss.inFlight())
 	}
 	m.paths.rollProbe(now, m.rtt.smoothed(), m.opt.ProbeProbability, m.cfg.Rand)

@@ -114,7 +114,7 @@ func (m *MP) startSending() {
 
 // chooseParts gives the connection its policy, congestion control and recovery.
 func (m *MP) chooseParts() {
-	m.paths.retiring = m.opt.RetirePaths
+	m.paths.retiring, m.paths.tolerance = m.opt.RetirePaths, uint8(256*m.opt.LossTolerance)
 	if m.opt.Policy != nil {
 		m.SetPolicy(m.opt.Policy(m.attr.Paths, m.opt, m.cfg.Rand))
 	} else {

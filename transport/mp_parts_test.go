@@ -104,13 +104,13 @@ func TestPathSetAlone(t *testing.T) {
 	s.use(NewRoundRobin(2, &o, rng), true)
 	s.table.record(0).Sent, s.table.record(1).Sent = 1, 1
 	const rtt = Millisecond
-	if s.losing(Second, 0, false, rtt) {
+	if s.losing(Second, 0, false, false, rtt) {
 		t.Error("a single loss retires a path")
 	}
-	if !s.losing(Second+2*rtt, 0, false, rtt) {
+	if !s.losing(Second+2*rtt, 0, false, false, rtt) {
 		t.Error("a path that loses while the other does not stays in use")
 	}
-	if s.losing(Second+3*rtt, 1, true, rtt) {
+	if s.losing(Second+3*rtt, 1, true, false, rtt) {
 		t.Error("the last path was retired")
 	}
 	at := s.probeTime()

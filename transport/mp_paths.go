@@ -14,11 +14,13 @@ type pathSet struct {
 	clocked   Clocked // the policy, if it wants to know the time
 	table     pathTable
 	sources   sourcePorts
-	size      int  // smoothed payload of a packet, in eighths of a byte
-	probeRoll Time // next chance to probe a new path
-	probeNew  bool // the next packet tries a random path
-	probeDue  bool // retired paths are to be probed
-	retiring  bool // RetirePaths
+	size      int32  // smoothed payload of a packet, in eighths of a byte
+	probeNew  bool   // the next packet tries a random path
+	probeDue  bool   // retired paths are to be probed
+	retiring  bool   // RetirePaths
+	tolerance uint8  // LossTolerance, of 256
+	probeRoll Time   // next chance to probe a new path
+	losses    losses // whose they are
 }
 
 const (
@@ -44,6 +46,8 @@ type pathCounts struct {
 	Sent, Acknowledged, Lost, Marked uint64
 	Bytes                            uint64
 	srtt                             uint32 // nanoseconds
+	sinceLoss                        uint16 // packets that arrived since one was lost
+	lostInRow                        uint8
 	Retired                          bool
 }
 
@@ -60,7 +64,9 @@ func (c *pathCounts) inFlight() int { return int(c.Sent - c.Acknowledged - c.Los
 
 // retirement is what is known of a path that has lost packets, and may be out of use.
 type retirement struct {
-	suspectAt  Time // when the first loss of a possible series was noticed
+	suspectAt  Time   // when the first loss of a possible series was noticed
+	lostThen   uint64 // packets of the path, until then
+	goodThen   uint64
 	retiredAt  Time
 	probeAt    Time // when the next probe is due
 	probeWait  Time // how long the last probe was given
@@ -89,7 +95,7 @@ func (s *pathSet) use(p PathPolicy, observeLoad bool) {
 func (s *pathSet) InFlight(p Path) int { return s.table.look(p).inFlight() }
 
 // PacketSize implements Load.
-func (s *pathSet) PacketSize() int { return s.size / 8 }
+func (s *pathSet) PacketSize() int { return int(s.size / 8) }
 
 // has says whether there is such a path.
 func (s *pathSet) has(p uint16) bool { return int(p) < s.table.len() }
@@ -108,9 +114,9 @@ func (s *pathSet) counters() []PathCounters {
 // random virtual path (§3.5).
 func (s *pathSet) next(now Time, bytes int, r *rand.Rand) (p Path, probe bool) {
 	if s.size == 0 {
-		s.size = 8 * bytes
+		s.size = 8 * int32(bytes)
 	}
-	s.size += bytes - s.size/8
+	s.size += int32(bytes) - s.size/8
 	if s.clocked != nil {
 		s.clocked.At(now)
 	}
@@ -172,8 +178,8 @@ func (s *pathSet) sample(p Path, rtt Time) {
 }
 
 // losing notes that packets of a path were lost, and returns whether that
-// retires it.
-func (s *pathSet) losing(now Time, p Path, silent bool, rtt Time) bool {
+// retires it. What is lost costs little as long as nothing has to wait for it.
+func (s *pathSet) losing(now Time, p Path, silent, cheap bool, rtt Time) bool {
 	path := s.table.record(p)
 	s.policy.Feedback(p, Nacked, 0)
 	path.lastLoss = now
@@ -183,7 +189,11 @@ func (s *pathSet) losing(now Time, p Path, silent bool, rtt Time) bool {
 	if !s.retiring || path.Retired || s.inUse() == 1 {
 		return false
 	}
-	if !silent && !s.suspected(now, p, rtt) {
+	tolerant := s.tolerance > 0 && cheap && Time(path.srtt) < 2*rtt
+	if silent && tolerant {
+		silent = path.lostInRow >= reorderTolerance
+	}
+	if !silent && !s.suspected(now, p, tolerant, rtt) {
 		return false
 	}
 	s.retire(now, p)
@@ -191,13 +201,17 @@ func (s *pathSet) losing(now Time, p Path, silent bool, rtt Time) bool {
 }
 
 // suspected says whether a path has lost again, a round trip or more after its
-// first loss, while another path in use lost nothing. A single burst that hits
+// first loss, while another path in use lost nothing; and more than is tolerated. A single burst that hits
 // all paths is proven for one a little sooner than for the others, and must
 // not make that one look alone.
-func (s *pathSet) suspected(now Time, p Path, rtt Time) bool {
+func (s *pathSet) suspected(now Time, p Path, tolerant bool, rtt Time) bool {
 	path := s.table.record(p)
 	if path.suspectAt == 0 || now-path.suspectAt > calmTime {
-		path.suspectAt = now
+		path.suspectAt, path.lostThen, path.goodThen = now, path.Lost, path.Acknowledged
+		return false
+	}
+	lost, good := int64(path.Lost-path.lostThen), int64(path.Acknowledged-path.goodThen)
+	if tolerant && (lost <= reorderTolerance || 256*lost < int64(s.tolerance)*(lost+good)) {
 		return false
 	}
 	return now-path.suspectAt >= rtt && s.othersCalm(path.suspectAt, p)

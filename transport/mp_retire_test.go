@@ -172,7 +172,7 @@ func TestMPLastPathStays(t *testing.T) {
 	q := fourPaths(t)
 	q.write(4000)
 	for p := range Path(4) {
-		q.mp.paths.losing(q.now, p, true, mpRTT)
+		q.mp.paths.losing(q.now, p, true, false, mpRTT)
 	}
 	inUse := 0
 	for _, p := range q.mp.Paths() {

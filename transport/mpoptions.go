@@ -44,6 +44,9 @@ type MPOptions struct {
 	Selective bool
 	// LossResponse makes loss a congestion signal: without PFC, a full queue drops.
 	LossResponse bool
+	// LossTolerance is the part of its packets that a path may lose and stay in use, where others lose
+	// less. Such losses are not taken for congestion. 0: a path that loses twice is out of use for a while.
+	LossTolerance float64
 	// RetirePaths takes a path out of use when it loses packets while others
 	// do not, and probes it before it is used again.
 	RetirePaths bool
@@ -96,7 +99,7 @@ func WireOptions() MPOptions {
 	o.InitialWindow, o.MaxWindow, o.MaxWindowBytes = 64, 1024, 4<<20
 	o.Run = 60
 	o.BatchAcks, o.Selective, o.LossResponse = true, true, true
-	o.RetirePaths, o.Rebalance = true, true
+	o.RetirePaths, o.Rebalance, o.LossTolerance = true, true, 0.25
 	o.WindowedSpan, o.KeepWindow = true, true
 	o.EarlyRetransmit = 2
 	o.MinRTO = 20 * time.Millisecond
@@ -117,6 +120,8 @@ func (o *MPOptions) check() error {
 		return fmt.Errorf("%w: windows %d and %d", ErrAttr, o.InitialWindow, o.MaxWindow)
 	case o.MaxWindowBytes < 0:
 		return fmt.Errorf("%w: window of %d bytes", ErrAttr, o.MaxWindowBytes)
+	case !(o.LossTolerance >= 0 && o.LossTolerance < 1):
+		return fmt.Errorf("%w: loss tolerance %v", ErrAttr, o.LossTolerance)
 	case o.Run < 1 || !(o.EarlyRetransmit >= 0) || o.MinRTO < 1 || o.InitialRTT < 1:
 		return fmt.Errorf("%w: run, early retransmit, RTO or RTT", ErrAttr)
 	}

@@ -272,6 +272,7 @@ func takeMPOptions(a arguments, o *MPOptions) error {
 	o.Slots, o.Delta = a.takeInt("slots", o.Slots), a.takeInt("delta", o.Delta)
 	o.InitialWindow, o.MaxWindow = a.takeInt("initial-window", o.InitialWindow), a.takeInt("max-window", o.MaxWindow)
 	o.Run = a.takeInt("run", o.Run)
+	o.LossTolerance = float64(a.takeInt("tolerance-percent", int(100*o.LossTolerance))) / 100
 	o.ProbeProbability = float64(a.takeInt("probe-percent", 0)) / 100
 	return o.Choose(a.take("policy", ""), a.take("cc", ""))
 }

@@ -22,6 +22,7 @@ type MP struct {
 	BatchAcks       bool
 	Selective       bool
 	LossResponse    bool
+	LossTolerance   float64
 	RetirePaths     bool
 	Rebalance       bool
 	WindowedSpan    bool
@@ -51,7 +52,7 @@ func mpOf(preset string, o transport.MPOptions) *MP {
 	return &MP{
 		Preset: preset, Slots: o.Slots, Delta: o.Delta, Alpha: o.Alpha, Probe: o.ProbeProbability,
 		InitialWindow: o.InitialWindow, MaxWindow: o.MaxWindow, MaxWindowBytes: Bytes(o.MaxWindowBytes), Run: o.Run,
-		BatchAcks: o.BatchAcks, Selective: o.Selective, LossResponse: o.LossResponse,
+		BatchAcks: o.BatchAcks, Selective: o.Selective, LossResponse: o.LossResponse, LossTolerance: o.LossTolerance,
 		RetirePaths: o.RetirePaths, Rebalance: o.Rebalance, WindowedSpan: o.WindowedSpan, KeepWindow: o.KeepWindow,
 		EarlyRetransmit: o.EarlyRetransmit, MinRTO: simTime(o.MinRTO), InitialRTT: simTime(o.InitialRTT),
 		Policy: transport.PathPolicies.Default().Name, Control: transport.CongestionControls.Default().Name,
@@ -63,7 +64,7 @@ func (m *MP) options() transport.MPOptions {
 	o := transport.MPOptions{
 		Slots: m.Slots, Delta: m.Delta, Alpha: m.Alpha, ProbeProbability: m.Probe,
 		InitialWindow: m.InitialWindow, MaxWindow: m.MaxWindow, MaxWindowBytes: int(m.MaxWindowBytes), Run: m.Run,
-		BatchAcks: m.BatchAcks, Selective: m.Selective, LossResponse: m.LossResponse,
+		BatchAcks: m.BatchAcks, Selective: m.Selective, LossResponse: m.LossResponse, LossTolerance: m.LossTolerance,
 		RetirePaths: m.RetirePaths, Rebalance: m.Rebalance, WindowedSpan: m.WindowedSpan, KeepWindow: m.KeepWindow,
 		EarlyRetransmit: m.EarlyRetransmit, MinRTO: duration(m.MinRTO), InitialRTT: duration(m.InitialRTT),
 	}
