@@ -110,7 +110,7 @@ func rpingClient(t *testing.T, size int) {
 	program.Discard()
 	conn := dialAgain(ctx, t, m, rping.Port, end.Options())
 	if err := end.Ping(ctx, pings, size); err != nil {
-		t.Fatalf("%v\n%s", err, program.Output())
+		t.Fatalf("%v; connection: %v\n%s", err, conn.Err(), program.Output())
 	}
 	conn.Close()
 	if err := program.Wait(); err != nil {
