@@ -158,10 +158,9 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 }
 
 // settle applies what loss recovery found out about transmissions, and returns
-// how many were lost. The trace says how losses were noticed: by the peer's word, be that
+// how many were lost, and how many of them tell of congestion. The trace says how losses were noticed: by the peer's word, be that
 // an acknowledgement of later packets (Nacked), or by a timeout.
-func (m *MP) settle(now Time, how Signal) int {
-	found := 0
+func (m *MP) settle(now Time, how Signal) (found, congested int) {
 	for _, v := range m.loss.verdicts() {
 		path := m.paths.table.record(v.path)
 		switch v.found {
@@ -175,7 +174,9 @@ func (m *MP) settle(now Time, how Signal) int {
 			m.count.Acknowledged++
 		case foundLost:
 			found++
-			m.paths.lost(path)
+			if m.paths.lost(path); m.isCongestion(path) {
+				congested++
+			}
 			m.count.Lost++
 			m.traceLost(now, how, v.at.psn(), 1, v.path)
 		case foundLosing, foundSilent:
@@ -184,7 +185,12 @@ func (m *MP) settle(now Time, how Signal) int {
 			}
 		}
 	}
-	return found
+	return found, congested
+}
+
+// isCongestion says whether a loss of a path is taken for a full queue: that of a slow path, or where not only some paths lose.
+func (m *MP) isCongestion(path *mpPath) bool {
+	return m.opt.LossTolerance == 0 || !m.paths.losses.ofSomePaths() || m.paths.slow(path, m.rtt.smoothed())
 }
 
 // lossIsCheap says whether new packets do not have to wait for lost ones yet: the receiver can track as many again.
@@ -198,9 +204,9 @@ const minSilence = Millisecond
 // afterAck looks for losses, and lets what the news released go.
 func (m *MP) afterAck(now Time, path Path) {
 	m.loss.detect(now, path, max(2*m.rtt.smoothed(), m.rtt.late(), minSilence))
-	if n := m.settle(now, Nacked); n > 0 {
-		if m.opt.LossTolerance == 0 || !m.paths.losses.ofSomePaths() {
-			m.gate.control.OnLoss(now, n, m.rtt.smoothed())
+	if n, congested := m.settle(now, Nacked); n > 0 {
+		if congested > 0 {
+			m.gate.control.OnLoss(now, congested, m.rtt.smoothed())
 		}
 		m.gate.replaceLost(n, m.loss.inFlight())
 	}

@@ -189,7 +189,7 @@ func (s *pathSet) losing(now Time, p Path, silent, cheap bool, rtt Time) bool {
 	if !s.retiring || path.Retired || s.inUse() == 1 {
 		return false
 	}
-	tolerant := s.tolerance > 0 && cheap && Time(path.srtt) < 2*rtt
+	tolerant := s.tolerance > 0 && cheap && !s.slow(path, rtt)
 	if silent && tolerant {
 		silent = path.lostInRow >= reorderTolerance
 	}
@@ -199,6 +199,9 @@ func (s *pathSet) losing(now Time, p Path, silent, cheap bool, rtt Time) bool {
 	s.retire(now, p)
 	return true
 }
+
+// slow says whether the round trip of a path is long, compared to that of all.
+func (s *pathSet) slow(path *mpPath, rtt Time) bool { return Time(path.srtt) >= 2*rtt }
 
 // suspected says whether a path has lost again, a round trip or more after its
 // first loss, while another path in use lost nothing; and more than is tolerated. A single burst that hits
