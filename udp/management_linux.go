@@ -25,10 +25,10 @@ const (
 	// connection.
 	intakeBurst = 16 << 10
 	// intakeCrowd is how many, beyond that rate, are a crowd. Then nobody is woken for them, and they are
-	// taken once in intakeTick.
+	// taken once in intakeTick, as many at most; in a flood floodQuota.
 	intakeCrowd = 256
 	intakeTick  = transport.Millisecond
-	intakeQuota = int(intakeRate * intakeTick / transport.Second) // of a tick, in a flood
+	floodQuota  = int(intakeRate * intakeTick / transport.Second)
 	// intakeCalm is the credit that ends a flood, and what it lacks at most while it lasts: so it ends
 	// 128 ms after the last datagram.
 	intakeCalm = 1024
@@ -45,7 +45,7 @@ const (
 // intake bounds how many datagrams for queue pair 1 a device takes.
 type intake struct {
 	credit  int            // how many may come at once
-	quota   int            // how many may be taken now, in a flood; less than zero after a run that the kernel joined
+	quota   int            // how many a crowd may have taken in this tick; less than zero after a run that the kernel joined
 	counted transport.Time // until when the credit counts
 	crowded bool           // look at ticks only
 	flooded bool           // a crowd that has spent the credit
@@ -85,14 +85,16 @@ func (in *intake) look(now transport.Time) (open, changed bool) {
 	in.refill(now)
 	in.flooded = spent || was.flooded && in.credit < intakeCalm
 	in.crowded = in.credit < intakeBurst-intakeCrowd || was.crowded && in.credit < intakeBurst
-	if in.quota = min(in.quota+intakeQuota, intakeQuota); !was.flooded {
-		in.quota = intakeQuota
+	quota := intakeCrowd
+	if in.flooded {
+		quota = floodQuota
 	}
+	in.quota = min(max(in.quota, -quota)+quota, quota)
 	return in.open(), in.crowded != was.crowded || in.flooded != was.flooded
 }
 
 // open says whether more may be taken now.
-func (in *intake) open() bool { return !in.flooded || in.quota > 0 }
+func (in *intake) open() bool { return !in.crowded || in.quota > 0 }
 
 // due is when to look again, even if nothing arrives that wakes anybody.
 func (in *intake) due() transport.Time {

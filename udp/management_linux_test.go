@@ -18,12 +18,21 @@ func TestIntake(t *testing.T) {
 			for ; n < offered && in.open(); n++ {
 				in.took()
 			}
-			in.missed(uint32(offered - n))
 		}
 		return n
 	}
-	if got := taken(intakeBurst - 1); got != intakeBurst-1 || in.flooded {
-		t.Errorf("of clients that start together %d are taken, flooded: %v", got, in.flooded)
+	const clients = intakeBurst - 1
+	begin, got := now, 0
+	for got < clients && now-begin < transport.Second {
+		now += transport.Millisecond / 10
+		n := taken(min(clients-got, 2*intakeCrowd))
+		if in.crowded && n > intakeCrowd {
+			t.Fatalf("%d are taken in a tick", n)
+		}
+		got += n
+	}
+	if got != clients || in.flooded || now-begin > 100*transport.Millisecond {
+		t.Errorf("of clients that start together %d are taken in %d ns, flooded: %v", got, now-begin, in.flooded)
 	}
 	now += transport.Microsecond
 	if in.look(now); !in.crowded || in.flooded || in.due() > now+intakeTick {
@@ -32,9 +41,12 @@ func TestIntake(t *testing.T) {
 	sum := 0
 	for range 10_000 { // one second, in which 200,000 come
 		now += transport.Second / 10_000
-		sum += taken(20)
+		if n := taken(20); n > 0 {
+			in.missed(uint32(20*10 - n)) // those of the tick
+			sum += n
+		}
 	}
-	if sum < intakeRate*9/10 || sum > intakeRate+intakeQuota {
+	if sum < intakeRate*9/10 || sum > intakeRate+intakeCrowd { // the tick in which it begins is a crowd's
 		t.Errorf("%d are taken in a second, want %d", sum, intakeRate)
 	}
 	if !in.flooded || in.due() <= now-intakeTick || in.due() > now+intakeTick {
