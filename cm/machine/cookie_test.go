@@ -90,7 +90,7 @@ func TestProbe(t *testing.T) {
 	if p.b.m.Len() != 0 {
 		t.Errorf("%d connections", p.b.m.Len())
 	}
-	p.advance(Time(p.a.m.cfg.FirstRetry) / eagerPart)
+	p.advance(Time(p.a.m.cfg.FirstRetry))
 	p.b.take(p.a.sent("asks again", "REQ"))
 	p.b.happened("asked", Requested)
 	if !p.b.last.Proven {

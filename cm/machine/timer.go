@@ -90,7 +90,7 @@ func (m *Machine) scheduleRepeat(now Time, c *conn) {
 		case c.pressed > 0:
 			c.pressed--
 			c.wait = m.times.firstRetry / pressedPart
-		case c.state == reqSent && c.sent <= eagerRequests:
+		case c.state == reqSent && c.sent > 1 && c.sent <= eagerRequests:
 			c.wait = m.times.firstRetry / eagerPart
 		}
 	}
