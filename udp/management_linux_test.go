@@ -135,6 +135,24 @@ func TestFloodDropsManagementOnly(t *testing.T) {
 	eventually(t, "all arrive", func() bool { return statsOf(t, dev).PacketsReceived == before+n/4 })
 }
 
+// Where queue pair 1 has no socket of its own, statistics tell.
+func TestSharedManagementIsCounted(t *testing.T) {
+	dev, err := Open(Config{Loopback: true, Paths: 1})
+	noError(t, err)
+	defer dev.Close()
+	e := engineOf(dev)
+	e.Lock()
+	before := e.statistics().SharedManagement
+	management := e.own.management
+	e.own.management = nil
+	without := e.statistics().SharedManagement
+	e.own.management = management
+	e.Unlock()
+	if without != 1 || management != nil && before != 0 {
+		t.Errorf("%d, without a socket of its own %d", before, without)
+	}
+}
+
 // Two devices cannot have one address, though the sockets of a device share theirs.
 func TestAddressIsHeldAlone(t *testing.T) {
 	dev, err := Open(Config{Loopback: true, Paths: 1})

@@ -22,6 +22,7 @@ type Stats struct {
 	FaultDamaged              uint64      // packets damaged on purpose
 	CaptureErrors             uint64      // packets missing from the capture, or the error that ended it
 	SharedSourcePorts         uint64      // source ports that could not be opened and share the socket of another
+	SharedManagement          uint64      // addresses at which queue pair 1 has no socket of its own, so that a flood of it is not bounded
 	Paths                     []PathStats // by source port, up to the last in use
 }
 
@@ -34,7 +35,7 @@ func (s *Stats) Map() map[string]uint64 {
 		"flood_dropped": s.FloodDropped, "backpressure": s.Backpressure, "send_dropped": s.SendDropped,
 		"receive_errors": s.ReceiveErrors, "poll_errors": s.PollErrors, "idle_rounds": s.IdleRounds,
 		"fault_dropped": s.FaultDropped, "fault_damaged": s.FaultDamaged, "capture_errors": s.CaptureErrors,
-		"shared_source_ports": s.SharedSourcePorts,
+		"shared_source_ports": s.SharedSourcePorts, "shared_management": s.SharedManagement,
 	}
 }
 

@@ -27,6 +27,11 @@ func (e *engine) statistics() Stats {
 	s := e.stats
 	s.IdleRounds = uint64(e.idle.Load())
 	s.SharedSourcePorts = e.pool.shared
+	for _, a := range e.addrs {
+		if a.management == nil {
+			s.SharedManagement++
+		}
+	}
 	for _, socket := range e.pool.opened {
 		s.Paths = append(s.Paths, make([]PathStats, max(0, socket.source+1-len(s.Paths)))...)
 		t := &socket.stats
