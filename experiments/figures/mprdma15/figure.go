@@ -156,9 +156,9 @@ func order(r *experiment.Reading) (paths []int) {
 // single is what the other connection sends, with headers.
 func single(r *experiment.Reading) *experiment.Series {
 	s := experiment.FlowGoodput(1)(r)
-	link := r.Link("tor0", fmt.Sprint("path", order(r)[testbed.Paths-1]))
+	headers := testbed.Headers(r, r.Link("tor0", fmt.Sprint("path", order(r)[testbed.Paths-1])))
 	for i := range s.Values {
-		s.Values[i] *= float64(link.Bytes) / float64(link.Packets) / float64(r.Scenario.Fabric.MTU)
+		s.Values[i] *= headers
 	}
 	return s
 }

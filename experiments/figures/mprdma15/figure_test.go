@@ -9,6 +9,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/sim"
+	"github.com/braid-rdma/braid/sim/workload"
 )
 
 // MP-RDMA leaves the contested path and stays on the others.
@@ -24,6 +25,7 @@ func TestFigure(t *testing.T) {
 func TestContestedPathIsLast(t *testing.T) {
 	r := &experiment.Reading{Series: map[string]*experiment.Series{}, Scenario: &scenario.Scenario{}}
 	r.Scenario.Fabric.MTU = 800
+	r.Flows = []sim.FlowResult{{Flow: workload.Flow{Message: 1600}}}
 	for p, gbps := range []float64{1, 10, 3, 4} {
 		queue := 0.0
 		if p == 1 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/braid-rdma/braid/experiments/experiment"
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/figures/testbed"
 	"github.com/braid-rdma/braid/experiments/plot"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
@@ -29,9 +30,9 @@ const (
 	interval      = 50 * sim.Millisecond
 	quickInterval = 5 * sim.Millisecond
 	bins          = 50
-	// linkGoodput is the payload that the link carries, in bits per second: what headers of about 11 % leave of 40 Gb/s. It
+	// linkGoodput is the payload that the link carries, in bits per second: what headers of about 7 % leave of 40 Gb/s. It
 	// only decides how many bytes the connections have, and so roughly when they leave.
-	linkGoodput = 36e9
+	linkGoodput = 37e9
 	linkRate    = 40.0 // Gb/s
 	// settled is the part of a plateau after which it is measured; before, the connections converge.
 	settled = 0.2
@@ -179,9 +180,7 @@ func lowestIndex(n int) func(experiment.Results) float64 {
 func meanShare(n int) func(experiment.Results) float64 {
 	return func(r experiment.Results) float64 {
 		return experiment.Average(ofPlateaus(r, n, func(reading *experiment.Reading, p plateau) float64 {
-			wire := reading.Link("tor0", "h2")
-			headers := float64(wire.Bytes) / float64(wire.Packets) / float64(reading.Scenario.Fabric.MTU)
-			return experiment.Average(p.goodputs(reading, p.from+(p.to-p.from)/5, p.to)) * headers
+			return experiment.Average(p.goodputs(reading, p.from+(p.to-p.from)/5, p.to)) * testbed.Headers(reading, reading.Link("tor0", "h2"))
 		}))
 	}
 }

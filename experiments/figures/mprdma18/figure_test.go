@@ -7,7 +7,7 @@ import (
 	"github.com/braid-rdma/braid/experiments/figures/testbed/testbedtest"
 )
 
-// Without delay most synchronise messages come too early, with α=1 none.
+// Without delay many synchronise messages come too early, with α=1 none.
 func TestFigureQuick(t *testing.T) {
 	out := testbedtest.Quick(t, Figure())
 	for i, row := range out.Data[0].Rows {
@@ -16,8 +16,8 @@ func TestFigureQuick(t *testing.T) {
 			t.Errorf("%s: only %g synchronise messages", name, synchronise)
 		}
 		switch {
-		case strings.HasPrefix(name, "α=0,") && early < synchronise/3:
-			t.Errorf("%s: %g of %g came too early, want most", name, early, synchronise)
+		case strings.HasPrefix(name, "α=0,") && early < synchronise/5:
+			t.Errorf("%s: %g of %g came too early, want many", name, early, synchronise)
 		case strings.HasPrefix(name, "α=1,") && early > synchronise/100:
 			t.Errorf("%s: %g of %g came too early, want none", name, early, synchronise)
 		}

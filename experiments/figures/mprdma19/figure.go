@@ -34,14 +34,14 @@ const (
 	large = 512 << 10
 	// noCap is the largest window that the transport knows; the paper names none.
 	noCap = 4096
-	// bandwidthDelay is one bandwidth-delay product in packets: 60 KB (§5) of 1024 B.
-	bandwidthDelay = 60
+	// bandwidthDelay is one bandwidth-delay product in packets: 60 KB (§5) of 1448 B.
+	bandwidthDelay = 41
 )
 
 var (
 	shares = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
 	quick  = map[float64]bool{0: true, 0.6: true, 0.8: true, 1: true}
-	caps   = []int{40, 48, bandwidthDelay, 80, 120} // of the sensitivity plot, beside noCap
+	caps   = []int{28, 34, bandwidthDelay, 56, 84} // of the sensitivity plot, beside noCap
 )
 
 // The measures.

@@ -71,7 +71,7 @@ func ideal(r *experiment.Reading) float64 {
 func FairDegree(queueBytes int) float64 {
 	const (
 		connections = 5
-		packetBits  = 8 * (1024 + overhead)
+		packetBits  = 8 * (1448 + overhead)
 	)
 	wait := float64(queueBytes) * 8 / degradedRate
 	return wait * (healthy + degradedRate) / connections / packetBits
