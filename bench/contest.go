@@ -23,6 +23,9 @@ type sample struct {
 	RateMops    float64 `json:"rate_mops,omitempty"`
 	P50Micros   float64 `json:"p50_us,omitempty"`
 	P99Micros   float64 `json:"p99_us,omitempty"`
+	// ProcessorSeconds is what both ends used for a gigabyte.
+	ProcessorSeconds float64 `json:"processor_s_per_gb,omitempty"`
+	Late             bool    `json:"late,omitempty"` // it did not keep the rate that was asked for
 
 	Simulation *simFigures `json:"simulation,omitempty"`
 }
@@ -55,6 +58,10 @@ var (
 	connection = metric{
 		name: "connection, p50", unit: "µs", lowerIsBetter: true,
 		value: func(s sample) float64 { return s.P50Micros },
+	}
+	processor = metric{
+		name: "processor time", unit: "s/GB", lowerIsBetter: true,
+		value: func(s sample) float64 { return s.ProcessorSeconds },
 	}
 	rate = metric{name: "operations", unit: "M/s", value: func(s sample) float64 { return s.RateMops }}
 )

@@ -1,6 +1,7 @@
 // Command bench measures braid beside its peers on this machine. Over sockets
 // they are iperf3 (one TCP stream), quic-go (one stream) and a plain UDP
-// ping-pong, each between two processes on loopback. Channels stand beside the
+// ping-pong, each between two processes on loopback; at given rates the processor time
+// of TCP, MPTCP and quic-go stands beside braid's. Channels stand beside the
 // queue pairs under them, gRPC-Go, UCX and net/http over TCP; the simulator beside
 // a bare heap, and beside what others have published of theirs.
 //
@@ -16,7 +17,7 @@
 //
 // Usage, from the directory of this module:
 //
-//	go run . [-sockets] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
+//	go run . [-sockets] [-processor] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
 //
 // It is a module of its own so that the peers are no dependency of braid.
 package main
@@ -46,6 +47,7 @@ type options struct {
 	strict   bool
 	// The parts that are measured; none means all.
 	sockets    bool
+	processor  bool
 	middleware bool
 	sim        bool
 	repo       string // where braid's source is
@@ -80,19 +82,22 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	var groups []group
+	duration := time.Duration(opts.seconds) * time.Second
 	if opts.sockets || opts.middleware {
 		braidBinary, remove, err := findBraid(ctx, opts)
 		if err != nil {
 			return err
 		}
 		defer remove()
-		duration := time.Duration(opts.seconds) * time.Second
 		if opts.sockets {
 			groups = suite(braidBinary, duration)
 		}
 		if opts.middleware {
 			groups = append(groups, middlewareSuite(braidBinary, duration)...)
 		}
+	}
+	if opts.processor {
+		groups = append(groups, processorSuite(duration)...)
 	}
 	if opts.sim {
 		groups = append(groups, simSuite()...)
@@ -117,7 +122,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags.SetOutput(usage)
 	flags.IntVar(&opts.rounds, "rounds", 5, "rounds; the best of each contestant counts")
 	flags.IntVar(&opts.seconds, "seconds", 3, "seconds that each measurement over sockets lasts")
-	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without -sockets, -middleware and -sim, all parts")
+	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without -sockets, -processor, -middleware and -sim, all parts")
+	flags.BoolVar(&opts.processor, "processor", false, "measure processor time at given rates")
 	flags.BoolVar(&opts.middleware, "middleware", false, "measure channels, calls and streams")
 	flags.BoolVar(&opts.sim, "sim", false, "measure the simulator")
 	flags.BoolVar(&opts.json, "json", false, "print one JSON object")
@@ -138,8 +144,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	case opts.json && opts.markdown:
 		return opts, errors.New("-json and -markdown exclude each other")
 	}
-	if !opts.sockets && !opts.middleware && !opts.sim {
-		opts.sockets, opts.middleware, opts.sim = true, true, true
+	if !opts.sockets && !opts.processor && !opts.middleware && !opts.sim {
+		opts.sockets, opts.processor, opts.middleware, opts.sim = true, true, true, true
 	}
 	return opts, nil
 }

@@ -29,6 +29,11 @@ func TestPeersMeasureSomething(t *testing.T) {
 		{"messages", goodput, betweenTwo("messages")},
 		{"net/http over TCP", goodput, betweenTwo("web")},
 		{"net/http over braid", goodput, betweenTwo("web-braid")},
+		{"TCP at a rate", processor, measurePaced("tcp", 1)},
+		{"MPTCP at a rate", processor, measurePaced("mptcp", 1)},
+		{"quic at a rate", processor, measurePaced("quic", 1)},
+		{"MP at a rate", processor, measurePaced("mp", 1)},
+		{"RC at a rate", processor, measurePaced("rc", 1)},
 		{"ucx", goodput, measureUCX("tag_bw", largeBytes, ucxMebibytes)},
 	}
 	for _, peer := range peers {
@@ -44,6 +49,20 @@ func TestPeersMeasureSomething(t *testing.T) {
 				t.Errorf("measured %+v", s)
 			}
 		})
+	}
+}
+
+func TestPacedSample(t *testing.T) {
+	sent, received := usage{Bytes: 1e9, Seconds: 8, ProcessorSeconds: 1}, usage{Bytes: 1e9 + pacedChunk, Seconds: 8, ProcessorSeconds: 0.5}
+	if s, err := pacedSample(sent, received, 1); err != nil || s.ProcessorSeconds != 1.5 || s.GoodputGbps != 1 || s.Late {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := pacedSample(sent, received, 4); err != nil || !s.Late {
+		t.Errorf("a quarter of the rate: %+v, %v", s, err)
+	}
+	received.Bytes = 1e9 - 1
+	if s, err := pacedSample(sent, received, 1); err == nil {
+		t.Errorf("a byte is missing: %+v", s)
 	}
 }
 

@@ -54,14 +54,7 @@ func measureQUIC(ctx context.Context, duration time.Duration) (sample, error) {
 // serveQUIC accepts one connection, reads one stream to its end and prints the
 // goodput from the first byte to the last.
 func serveQUIC(ctx context.Context, out io.Writer) error {
-	certificate, err := temporaryCertificate()
-	if err != nil {
-		return err
-	}
-	listener, err := quic.ListenAddr("127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{certificate},
-		NextProtos:   []string{quicProtocol},
-	}, quicConfig)
+	listener, err := listenQUIC()
 	if err != nil {
 		return err
 	}
@@ -88,6 +81,24 @@ func serveQUIC(ctx context.Context, out io.Writer) error {
 	return json.NewEncoder(out).Encode(sample{GoodputGbps: float64(received) * 8 / float64(elapsed)})
 }
 
+func listenQUIC() (*quic.Listener, error) {
+	certificate, err := temporaryCertificate()
+	if err != nil {
+		return nil, err
+	}
+	return quic.ListenAddr("127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{certificate},
+		NextProtos:   []string{quicProtocol},
+	}, quicConfig)
+}
+
+func dialQUIC(ctx context.Context, address string) (*quic.Conn, error) {
+	return quic.DialAddr(ctx, address, &tls.Config{
+		InsecureSkipVerify: true, // the certificate was made a moment ago, for loopback
+		NextProtos:         []string{quicProtocol},
+	}, quicConfig)
+}
+
 // drain reads to the end and returns the bytes after the first read and the
 // nanoseconds that they took.
 func drain(r io.Reader) (received int64, elapsed time.Duration, err error) {
@@ -111,10 +122,7 @@ func drain(r io.Reader) (received int64, elapsed time.Duration, err error) {
 // sendQUIC writes one stream for the given time and waits until the server
 // closes the connection.
 func sendQUIC(ctx context.Context, address string, duration time.Duration) error {
-	conn, err := quic.DialAddr(ctx, address, &tls.Config{
-		InsecureSkipVerify: true, // the certificate was made a moment ago, for loopback
-		NextProtos:         []string{quicProtocol},
-	}, quicConfig)
+	conn, err := dialQUIC(ctx, address)
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,7 @@ func playRole(name string, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", durationVariable, err)
 	}
+	addPaced(roles)
 	if play := roles[name]; play != nil {
 		return play(ctx, address, duration, stdout)
 	}

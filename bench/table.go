@@ -7,12 +7,13 @@ import (
 	"text/tabwriter"
 )
 
-// A part is a third of the benchmark. Each has a table of its own, since what is
+// A part is a quarter of the benchmark. Each has a table of its own, since what is
 // worth saying of a simulation is not what is worth saying of a connection.
 type part string
 
 const (
 	partSockets    part = "sockets"
+	partProcessor  part = "processor"
 	partMiddleware part = "middleware"
 	partSimulator  part = "simulator"
 )
@@ -45,7 +46,7 @@ func (r *report) caption(p part) string {
 // writeParts writes the table of each part that was measured, by the given form.
 func (r *report) writeParts(w io.Writer, form func(io.Writer, [][]string) error) error {
 	separator := ""
-	for _, p := range []part{partSockets, partMiddleware, partSimulator} {
+	for _, p := range []part{partSockets, partProcessor, partMiddleware, partSimulator} {
 		lines := [][]string{p.columns()}
 		for i := range r.Rows {
 			if r.Rows[i].Part == p {
@@ -107,6 +108,8 @@ func (r *row) cells() []string {
 
 func (r *row) bestText() string {
 	switch {
+	case r.best.Late:
+		return fmt.Sprintf("%.2f %s at %.2f Gb/s", r.Best, r.Unit, r.best.GoodputGbps)
 	case len(r.Samples) > 0 || r.Published != "":
 		return fmt.Sprintf("%.2f %s", r.Best, r.Unit)
 	case r.Skipped:
