@@ -78,8 +78,8 @@ type pacedSender interface {
 	Close() error
 }
 
-// server plays the role of the receiver.
-func (p pacedEnd) server(ctx context.Context, _ string, _ time.Duration, out io.Writer) error {
+// receive plays the role of the receiver.
+func (p pacedEnd) receive(ctx context.Context, out io.Writer) error {
 	received, err := p.serve(ctx, func(address string) error {
 		_, err := fmt.Fprintf(out, "%s%s\n", readyPrefix, address)
 		return err
@@ -172,7 +172,7 @@ func pacedRole(peer string, gbps int) string { return fmt.Sprintf("paced-%s-%d",
 func addPaced(all map[string]role) {
 	for peer, p := range pacedPeers {
 		for _, gbps := range pacedRates {
-			all[pacedRole(peer, gbps)+"-server"] = p.server
+			all[pacedRole(peer, gbps)+"-server"] = server(p.receive)
 			all[pacedRole(peer, gbps)+"-client"] = p.client(gbps)
 		}
 	}

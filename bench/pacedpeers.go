@@ -90,25 +90,12 @@ func dialTCP(multiPath bool) func(context.Context, string) (pacedSender, error) 
 }
 
 // servePacedQUIC accepts one connection of quic-go and reads its stream to the end.
-func servePacedQUIC(ctx context.Context, ready func(string) error) (usage, error) {
-	listener, err := listenQUIC()
-	if err != nil {
-		return usage{}, err
-	}
-	defer listener.Close()
-	if err := ready(listener.Addr().String()); err != nil {
-		return usage{}, err
-	}
-	conn, err := listener.Accept(ctx)
-	if err != nil {
-		return usage{}, err
-	}
-	stream, err := conn.AcceptUniStream(ctx)
-	if err != nil {
-		return usage{}, err
-	}
-	received, err := receiveAll(stream)
-	return received, errors.Join(err, conn.CloseWithError(0, "done"))
+func servePacedQUIC(ctx context.Context, ready func(string) error) (received usage, err error) {
+	err = acceptQUIC(ctx, ready, func(r io.Reader) (err error) {
+		received, err = receiveAll(r)
+		return err
+	})
+	return received, err
 }
 
 // quicSender is a stream whose receiver ends the connection when it has all.

@@ -54,12 +54,35 @@ func measureQUIC(ctx context.Context, duration time.Duration) (sample, error) {
 // serveQUIC accepts one connection, reads one stream to its end and prints the
 // goodput from the first byte to the last.
 func serveQUIC(ctx context.Context, out io.Writer) error {
-	listener, err := listenQUIC()
+	ready := func(address string) error {
+		_, err := fmt.Fprintf(out, "%s%s\n", readyPrefix, address)
+		return err
+	}
+	return acceptQUIC(ctx, ready, func(r io.Reader) error {
+		received, elapsed, err := drain(r)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode(sample{GoodputGbps: float64(received) * 8 / float64(elapsed)})
+	})
+}
+
+// acceptQUIC accepts one connection, has one stream read to its end, and closes the connection, which is the
+// client's sign that everything arrived.
+func acceptQUIC(ctx context.Context, ready func(address string) error, read func(io.Reader) error) error {
+	certificate, err := temporaryCertificate()
+	if err != nil {
+		return err
+	}
+	listener, err := quic.ListenAddr("127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{certificate},
+		NextProtos:   []string{quicProtocol},
+	}, quicConfig)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	if _, err := fmt.Fprintf(out, "%s%s\n", readyPrefix, listener.Addr()); err != nil {
+	if err := ready(listener.Addr().String()); err != nil {
 		return err
 	}
 	conn, err := listener.Accept(ctx)
@@ -70,26 +93,7 @@ func serveQUIC(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	received, elapsed, err := drain(stream)
-	if err != nil {
-		return err
-	}
-	// Closing the connection is the client's sign that everything arrived.
-	if err := conn.CloseWithError(0, "done"); err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(sample{GoodputGbps: float64(received) * 8 / float64(elapsed)})
-}
-
-func listenQUIC() (*quic.Listener, error) {
-	certificate, err := temporaryCertificate()
-	if err != nil {
-		return nil, err
-	}
-	return quic.ListenAddr("127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{certificate},
-		NextProtos:   []string{quicProtocol},
-	}, quicConfig)
+	return errors.Join(read(stream), conn.CloseWithError(0, "done"))
 }
 
 func dialQUIC(ctx context.Context, address string) (*quic.Conn, error) {

@@ -38,10 +38,9 @@ const statedRetries = 15
 // 100,000 requests a second the peer replies to a part of them. So who is silent for FirstRetry is sent
 // eagerRequests that follow each other within FirstRetry/eagerPart, 80 in a second. Not sooner: a standard
 // peer that is only slow, and refuses, may listen when a copy of the request comes, and then accepts what
-// nobody wants any more. Who refuses with a cookie is
-// pressed: the next pressedRepeats, of the request and then of the RTU, follow each other within
-// FirstRetry/pressedPart, for longer than until the next turn. Where more than eagerConns wait at once they
-// are what the peers are flooded with.
+// nobody wants any more. Who refuses with a cookie is pressed: the next pressedRepeats, of the request and
+// then of the RTU, follow each other within FirstRetry/pressedPart, for longer than until the next turn. Where
+// more than eagerConns wait at once they are what the peers are flooded with.
 const (
 	eagerRequests  = 80
 	eagerPart      = 8
