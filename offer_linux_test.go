@@ -133,18 +133,14 @@ func TestWhyOneOfMany(t *testing.T) {
 	statsDir(t)
 	c, l := open(t, Config{Linger: -1}), listen(t, open(t, Config{Linger: -1}))
 	idle, _ := dialled(t, c, l)
-	for range 70 {
-		a, b := dialled(t, c, l)
-		go b.Serve(t.Context(), echo)
-		background(t, func(ctx context.Context) {
-			for {
-				m, err := a.Call(ctx, []byte("x"))
-				if err != nil {
-					return
-				}
-				m.Release()
-			}
-		})
+	busy := make([]*Channel, 70)
+	for i := range busy {
+		var server *Channel
+		busy[i], server = dialled(t, c, l)
+		go server.Serve(t.Context(), echo)
+	}
+	for _, ch := range busy {
+		background(t, sendAll(ch, 16<<10))
 	}
 	p := operatorOf(t, c)
 	gather := func(of operate.Selection) *operate.Evidence {
@@ -167,8 +163,15 @@ func TestWhyOneOfMany(t *testing.T) {
 	if e := gather(operate.Selection{Peers: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}); len(e.QueuePairs) != 0 {
 		t.Errorf("with a stranger: %+v", e.QueuePairs)
 	}
-	if e := gather(operate.Selection{Peers: []netip.Addr{idle.RemoteAddr().Addr()}}); len(e.QueuePairs) == 0 || e.Left == 0 && len(e.QueuePairs) < 64 {
-		t.Errorf("with the peer of all: %d, and %d more", len(e.QueuePairs), e.Left)
+	// On a slow machine some of the many may do nothing in the time that they are given.
+	for ctx := soon(t); ; {
+		e := gather(operate.Selection{Peers: []netip.Addr{idle.RemoteAddr().Addr()}})
+		if e.Left > 0 && len(e.QueuePairs) == 64 {
+			break
+		}
+		if e.Left > 0 || len(e.QueuePairs) > 64 || ctx.Err() != nil {
+			t.Fatalf("with the peer of all: %d, and %d more", len(e.QueuePairs), e.Left)
+		}
 	}
 	for _, wrong := range []int{1000, -1} {
 		if _, err := p.GatherOf(t.Context(), 10*time.Millisecond, operate.Selection{Channels: []int{wrong}}); err == nil {
