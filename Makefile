@@ -26,7 +26,7 @@ seeds: ## SEEDS seeds of the fault harness, handshakes and bundles; a tenth of s
 soak: ## SOAK seeds of each kind, on all cores; an interrupt shows what was covered
 	@go run ./scripts/soak -seeds $(SOAK) -base $$(scripts/seedbase.sh)
 
-lint: ## golangci-lint, pinned in internal/tools
+lint: ## vet and other linters, pinned in internal/tools
 	@scripts/check.sh lint
 
 fuzz: ## every fuzz target for FUZZTIME

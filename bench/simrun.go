@@ -89,5 +89,5 @@ func parsePeak(status io.Reader) (int64, error) {
 		}
 		return kilobytes << 10, nil
 	}
-	return 0, errNoPeak
+	return 0, errors.Join(errNoPeak, lines.Err())
 }

@@ -67,7 +67,7 @@ func startChild(t *testing.T, role string) (cmd *exec.Cmd, address string, memor
 		}
 		t.Log(lines.Text())
 	}
-	t.Fatal("the child has ended")
+	t.Fatal("the child has ended", lines.Err())
 	return nil, "", Remote{}
 }
 

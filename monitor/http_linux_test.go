@@ -113,7 +113,7 @@ func TestPageNews(t *testing.T) {
 				return text
 			}
 		}
-		t.Fatal("there is no news")
+		t.Fatal("there is no news", lines.Err())
 		return ""
 	}
 	first := next()

@@ -150,6 +150,9 @@ func (o *Offering) serve(conn net.Conn) {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(patience)) // a closed one fails below
 		if !lines.Scan() {
+			if errors.Is(lines.Err(), bufio.ErrTooLong) {
+				_ = json.NewEncoder(conn).Encode(response{Schema: schema, Error: fmt.Sprintf("a request has %d bytes at most", maxRequest)})
+			}
 			return
 		}
 		_ = conn.SetDeadline(time.Now().Add(maxTook + patience))

@@ -301,7 +301,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestLongRequestEndsTheConnection checks that a line without an end does not fill the memory of a program.
+// TestLongRequestEndsTheConnection checks that a line without an end does not fill the memory of a program, and that the operator is told.
 func TestLongRequestEndsTheConnection(t *testing.T) {
 	_, a, _ := connected(t, verbs.RC)
 	o, p := offered(t, Source{Device: a.dev})
@@ -310,6 +310,10 @@ func TestLongRequestEndsTheConnection(t *testing.T) {
 	defer conn.Close()
 	for err == nil { // until it is closed at the other end
 		_, err = conn.Write([]byte(strings.Repeat("x", 4096)))
+	}
+	var r response
+	if err := json.NewDecoder(conn).Decode(&r); err != nil || r.Error == "" {
+		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = p.Parameters(t.Context())
 	must(t, err)

@@ -47,28 +47,30 @@ step_build() {
 
 step_vet() { go vet ./...; }
 
-step_format() {
+step_format() { formatted gofmt; }
+
+# formatted fails when a formatter would change something.
+formatted() {
   local unformatted
-  unformatted=$(gofmt -l .)
+  unformatted=$($1 -l .)
   [[ -z $unformatted ]] || {
-    printf 'gofmt would change:\n%s\n' "$unformatted"
+    printf '%s would change:\n%s\n' "$1" "$unformatted"
     return 1
   }
 }
 
-# The linter is a large program from the network, and vet is one of its linters.
-# Where it cannot be built, vet and gofmt have to do.
+# The linters are modules from the network, and vet is one of them. Where they cannot be built, vet and gofmt have to do.
 step_lint() {
-  local linter
-  tool golangci-lint version >"$scratch/lint" 2>&1 || {
+  local linter=$scratch/linter module
+  go -C internal/tools build -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
     go vet ./...
     go -C bench vet ./...
-    skip "lint: golangci-lint cannot be built here: $(tail -n 1 "$scratch/lint")"
+    skip "lint: the linters cannot be built here: $(tail -n 1 "$scratch/lint")"
   }
-  linter=$(tool -n golangci-lint)
-  export GOGC=400 # half of its time would go into collecting garbage
-  "$linter" run --allow-parallel-runners ./...
-  (cd bench && "$linter" run --allow-parallel-runners ./...)
+  formatted "go tool -modfile=internal/tools/go.mod gofumpt"
+  export GOGC=1000 # a process for each package: it has ended before it fills the memory
+  for module in . bench internal/tools; do go -C "$module" vet -vettool="$linter" ./...; done
+  go -C internal/tools test -vet=off ./...
   lint_ibverbs "$linter"
 }
 
@@ -77,7 +79,7 @@ lint_ibverbs() {
   if [[ ! -e /usr/include/infiniband/verbs.h ]] || ! command -v "$(go env CC)" >/dev/null; then
     skip "lint: package ibverbs with its tag needs a C compiler and libibverbs-dev"
   fi
-  CGO_ENABLED=1 "$1" run --allow-parallel-runners --build-tags ibverbs ./ibverbs
+  CGO_ENABLED=1 go vet -vettool="$1" -tags ibverbs ./ibverbs
 }
 
 # Other systems lack engines, but everything builds there and says so. What keeps it
@@ -118,14 +120,13 @@ packages_with() {
   done < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}} {{.ImportPath}}{{end}}' ./... | grep .)
 }
 
-# The seeds have a step of their own; here they are only a few. So have vet and the
-# virtual machine of the kernel's RoCE driver.
+# What is tested without the detector. The packages that only compute have a step of their own, and so has the virtual machine.
 step_test() {
   local packages both
-  packages=$(go list ./... | grep -v /interop/rxe$)
+  packages=$(go list ./... | grep -v /interop/rxe$ | sort | comm -23 - <(computing))
   if CGO_ENABLED=1 have_detector; then
     both=$(comm -12 <(needs_detector | sort) <(packages_with "$falsified" | sort))
-    packages=$(comm -23 <(sort <<<"$packages") <(needs_detector | sort))
+    packages=$(comm -23 <(echo "$packages") <(needs_detector | sort))
     # shellcheck disable=SC2086 # a list of packages
     go test -vet=off -shuffle=on -timeout 10m -run "$(falsified_tests)" $both
   fi
@@ -133,6 +134,17 @@ step_test() {
   BRAID_SEEDS=100 go test -vet=off -shuffle=on -timeout 10m $packages
   # Channels once more, with what finds wrong uses of memory; without the tests that mostly wait.
   BRAID_DEBUG_MEMORY=1 go test -vet=off -shuffle=on -timeout 5m -skip 'Kill|Move|Fault|TCP|Carriers|Commanded|Cut|QPCache' . ./netconn
+}
+
+# The figures and the transport, whose tests know no time but that of a simulator. The seeds have a step of their own; here they are only a few.
+step_compute() {
+  # shellcheck disable=SC2046 # a list of packages
+  BRAID_SEEDS=100 go test -vet=off -shuffle=on -timeout 30m $(computing)
+}
+
+# computing lists the packages that need no detector, and whose tests have no processes and no sockets.
+computing() {
+  go list ./... | grep -vE '/cmd/|/examples/|/interop/|/lab/' | sort | comm -23 - <(needs_detector | sort)
 }
 
 # have_detector says whether there is a C compiler, which the detector needs.
@@ -378,7 +390,7 @@ if [[ $# -gt 0 ]]; then
 else
   side_by_side "lane setup" "lane build format"
   if [[ " ${failed[*]:-} " != *" build "* ]]; then
-    side_by_side "test_lane" "idle_lane lint darwin seeds fuzz figures"
+    side_by_side "test_lane" "idle_lane lint darwin compute seeds fuzz figures"
   fi
 fi
 

@@ -53,6 +53,9 @@ func lines(t *testing.T, r io.Reader) []map[string]any {
 		}
 		all = append(all, o)
 	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return all
 }
 

@@ -35,6 +35,9 @@ func traced(t *testing.T, path string) map[string]int {
 		}
 		names[event.Name]++
 	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return names
 }
 
