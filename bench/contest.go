@@ -27,7 +27,8 @@ type sample struct {
 	ProcessorSeconds float64 `json:"processor_s_per_gb,omitempty"`
 	Late             bool    `json:"late,omitempty"` // it did not keep the rate that was asked for
 
-	Simulation *simFigures `json:"simulation,omitempty"`
+	Crowd      *crowdSample `json:"crowd,omitempty"`
+	Simulation *simFigures  `json:"simulation,omitempty"`
 }
 
 // A metric says which figure of a sample counts and which way is better.
@@ -80,8 +81,13 @@ type measurement func(ctx context.Context, duration time.Duration) (sample, erro
 // lasting fixes the time that a measurement takes, and ends it when it takes
 // much more.
 func (m measurement) lasting(duration time.Duration) func(context.Context) (sample, error) {
+	return m.within(duration+grace, duration)
+}
+
+// within is lasting with another limit for all that is done.
+func (m measurement) within(limit, duration time.Duration) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, duration+grace, errTooSlow)
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooSlow)
 		defer cancel()
 		s, err := m(ctx, duration)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -110,10 +116,10 @@ type contestant struct {
 	paper  *claim      // of a paper, beside the ratio
 }
 
-// An aspect is another figure of a sample that something is promised of.
+// An aspect is another figure of a sample.
 type aspect struct {
 	metric metric
-	target target
+	target *target // nil where nothing is promised
 }
 
 // A target is what a contestant has to reach: a ratio to the group's reference,
@@ -218,7 +224,7 @@ func (g group) aspectRow(of *row, a aspect) row {
 		r.note(a.metric, s, nil)
 	}
 	r.Failures, r.Problem, r.Skipped = of.Failures, of.Problem, of.Skipped
-	r.compare(a.metric, &r, &a.target)
+	r.compare(a.metric, &r, a.target)
 	return r
 }
 

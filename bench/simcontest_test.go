@@ -44,7 +44,7 @@ func TestWorstMemoryCounts(t *testing.T) {
 	c := simulated("sim",
 		simFigures{Hops: 4e6, RunSeconds: 2, PeakBytes: 350 * megabyte},
 		simFigures{Hops: 4e6, RunSeconds: 1, PeakBytes: 250 * megabyte})
-	c.also = []aspect{{simPeak, target{bound: 300}}}
+	c.also = []aspect{{simPeak, &target{bound: 300}}}
 	g := group{part: partSimulator, metric: simRate, contestants: []contestant{c}}
 	rows, err := g.measure(t.Context(), 2, &bytes.Buffer{})
 	if err != nil {

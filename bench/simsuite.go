@@ -41,7 +41,7 @@ func simSuite() []group {
 				{
 					name: "LS1024: braid MP, one worker", ours: true, target: &target{bound: 2},
 					run:  runSimulation(scenarioLS1024, 1),
-					also: []aspect{{simPeak, target{bound: 300}}}, beside: publishedLS1024,
+					also: []aspect{{simPeak, &target{bound: 300}}}, beside: publishedLS1024,
 				},
 				{
 					name: "LS1024: braid MP, two workers", ours: true,

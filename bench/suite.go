@@ -55,5 +55,6 @@ func suite(braidBinary string, duration time.Duration) []group {
 				},
 			},
 		},
+		crowdGroup(duration),
 	}
 }

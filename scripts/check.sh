@@ -61,7 +61,7 @@ formatted() {
 
 # The linters are modules from the network, and vet is one of them. Where they cannot be built, vet and gofmt have to do.
 step_lint() {
-  local linter=$scratch/linter module
+  local linter=$scratch/linter
   go -C internal/tools build -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
     go vet ./...
     go -C bench vet ./...
@@ -69,8 +69,9 @@ step_lint() {
   }
   formatted "go tool -modfile=internal/tools/go.mod gofumpt"
   export GOGC=1000 # a process for each package: it has ended before it fills the memory
-  for module in . bench internal/tools; do go -C "$module" vet -vettool="$linter" ./...; done
-  go -C internal/tools test -vet=off ./...
+  go vet -vettool="$linter" ./...
+  go -C bench vet -vettool="$linter" ./...
+  go -C internal/tools test ./...
   lint_ibverbs "$linter"
 }
 
