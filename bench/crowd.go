@@ -41,10 +41,10 @@ var (
 	crowdMemory = metric{name: "memory of an idle connection", unit: "KB", lowerIsBetter: true, value: func(s sample) float64 { return s.Crowd.KilobytesEach }}
 )
 
-// crowdGroup is what is measured of many connections on one device.
-func crowdGroup(duration time.Duration) group {
-	return group{
-		part: partSockets, title: "one connection among many", metric: roundTrip, maxRounds: 3,
+// crowdSuite is what is measured of many connections on one device.
+func crowdSuite(duration time.Duration) []group {
+	return []group{{
+		part: partConnections, title: "one connection among many", metric: roundTrip, maxRounds: 3,
 		contestants: []contestant{
 			{name: "WRITE 64 B, one connection", ours: true, run: betweenTwo("alone").lasting(duration)},
 			{
@@ -53,7 +53,7 @@ func crowdGroup(duration time.Duration) group {
 				also: []aspect{{metric: crowdOpen}, {metric: crowdClose}, {metric: crowdMemory}},
 			},
 		},
-	}
+	}}
 }
 
 // crowdEnd is a device whose connections share a completion queue.

@@ -1,7 +1,7 @@
 // Command bench measures braid beside its peers on this machine. Over sockets
 // they are iperf3 (one TCP stream), quic-go (one stream) and a plain UDP
 // ping-pong, each between two processes on loopback; at given rates the processor time
-// of TCP, MPTCP and quic-go stands beside braid's. Channels stand beside the
+// of TCP, MPTCP and quic-go stands beside braid's, and a connection among many beside one that is alone. Channels stand beside the
 // queue pairs under them, gRPC-Go, UCX and net/http over TCP; the simulator beside
 // a bare heap, and beside what others have published of theirs.
 //
@@ -17,7 +17,7 @@
 //
 // Usage, from the directory of this module:
 //
-//	go run . [-sockets] [-processor] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
+//	go run . [-sockets] [-processor] [-connections] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
 //
 // It is a module of its own so that the peers are no dependency of braid.
 package main
@@ -46,12 +46,13 @@ type options struct {
 	markdown bool
 	strict   bool
 	// The parts that are measured; none means all.
-	sockets    bool
-	processor  bool
-	middleware bool
-	sim        bool
-	repo       string // where braid's source is
-	braid      string // a binary to use instead of building one
+	sockets     bool
+	processor   bool
+	connections bool
+	middleware  bool
+	sim         bool
+	repo        string // where braid's source is
+	braid       string // a binary to use instead of building one
 }
 
 func main() {
@@ -99,6 +100,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if opts.processor {
 		groups = append(groups, processorSuite(duration)...)
 	}
+	if opts.connections {
+		groups = append(groups, crowdSuite(duration)...)
+	}
 	if opts.sim {
 		groups = append(groups, simSuite()...)
 	}
@@ -122,8 +126,9 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags.SetOutput(usage)
 	flags.IntVar(&opts.rounds, "rounds", 5, "rounds; the best of each contestant counts")
 	flags.IntVar(&opts.seconds, "seconds", 3, "seconds that each measurement over sockets lasts")
-	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without -sockets, -processor, -middleware and -sim, all parts")
+	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without -sockets, -processor, -connections, -middleware and -sim, all parts")
 	flags.BoolVar(&opts.processor, "processor", false, "measure processor time at given rates")
+	flags.BoolVar(&opts.connections, "connections", false, "measure one connection among 10,000")
 	flags.BoolVar(&opts.middleware, "middleware", false, "measure channels, calls and streams")
 	flags.BoolVar(&opts.sim, "sim", false, "measure the simulator")
 	flags.BoolVar(&opts.json, "json", false, "print one JSON object")
@@ -144,8 +149,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	case opts.json && opts.markdown:
 		return opts, errors.New("-json and -markdown exclude each other")
 	}
-	if !opts.sockets && !opts.processor && !opts.middleware && !opts.sim {
-		opts.sockets, opts.processor, opts.middleware, opts.sim = true, true, true, true
+	if !opts.sockets && !opts.processor && !opts.connections && !opts.middleware && !opts.sim {
+		opts.sockets, opts.processor, opts.connections, opts.middleware, opts.sim = true, true, true, true, true
 	}
 	return opts, nil
 }

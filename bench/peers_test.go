@@ -34,6 +34,8 @@ func TestPeersMeasureSomething(t *testing.T) {
 		{"quic at a rate", processor, measurePaced("quic", 1)},
 		{"MP at a rate", processor, measurePaced("mp", 1)},
 		{"RC at a rate", processor, measurePaced("rc", 1)},
+		{"a connection alone", roundTrip, betweenTwo("alone")},
+		{"a connection's memory", crowdMemory, betweenTwo("alone")},
 		{"ucx", goodput, measureUCX("tag_bw", largeBytes, ucxMebibytes)},
 	}
 	for _, peer := range peers {

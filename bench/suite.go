@@ -55,6 +55,5 @@ func suite(braidBinary string, duration time.Duration) []group {
 				},
 			},
 		},
-		crowdGroup(duration),
 	}
 }

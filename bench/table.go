@@ -7,15 +7,16 @@ import (
 	"text/tabwriter"
 )
 
-// A part is a quarter of the benchmark. Each has a table of its own, since what is
+// A part of the benchmark. Each has a table of its own, since what is
 // worth saying of a simulation is not what is worth saying of a connection.
 type part string
 
 const (
-	partSockets    part = "sockets"
-	partProcessor  part = "processor"
-	partMiddleware part = "middleware"
-	partSimulator  part = "simulator"
+	partSockets     part = "sockets"
+	partProcessor   part = "processor"
+	partConnections part = "connections"
+	partMiddleware  part = "middleware"
+	partSimulator   part = "simulator"
 )
 
 // columns are the headings of a part's table.
@@ -46,7 +47,7 @@ func (r *report) caption(p part) string {
 // writeParts writes the table of each part that was measured, by the given form.
 func (r *report) writeParts(w io.Writer, form func(io.Writer, [][]string) error) error {
 	separator := ""
-	for _, p := range []part{partSockets, partProcessor, partMiddleware, partSimulator} {
+	for _, p := range []part{partSockets, partProcessor, partConnections, partMiddleware, partSimulator} {
 		lines := [][]string{p.columns()}
 		for i := range r.Rows {
 			if r.Rows[i].Part == p {
