@@ -62,7 +62,8 @@ formatted() {
 # The linters are modules from the network, and vet is one of them. Where they cannot be built, vet and gofmt have to do.
 step_lint() {
   local linter=$scratch/linter
-  go -C internal/tools build -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
+  # The same program in every clone: the go command keeps what it has found, and by whom.
+  go -C internal/tools build -trimpath -buildvcs=false -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
     go vet ./...
     go -C bench vet ./...
     skip "lint: the linters cannot be built here: $(tail -n 1 "$scratch/lint")"
