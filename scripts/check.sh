@@ -62,7 +62,7 @@ formatted() {
 # The linters are modules from the network, and vet is one of them. Where they cannot be built, vet and gofmt have to do.
 step_lint() {
   local linter=$scratch/linter
-  # The same program in every clone: the go command keeps what it has found, and by whom.
+  # Without paths what was found of a package is known in every clone.
   go -C internal/tools build -trimpath -buildvcs=false -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
     go vet ./...
     go -C bench vet ./...
@@ -70,8 +70,8 @@ step_lint() {
   }
   formatted "go tool -modfile=internal/tools/go.mod gofumpt"
   export GOGC=1000 # a process for each package: it has ended before it fills the memory
-  go vet -vettool="$linter" ./...
-  go -C bench vet -vettool="$linter" ./...
+  go vet -trimpath -vettool="$linter" ./...
+  go -C bench vet -trimpath -vettool="$linter" ./...
   go -C internal/tools test ./...
   lint_ibverbs "$linter"
 }
@@ -81,7 +81,7 @@ lint_ibverbs() {
   if [[ ! -e /usr/include/infiniband/verbs.h ]] || ! command -v "$(go env CC)" >/dev/null; then
     skip "lint: package ibverbs with its tag needs a C compiler and libibverbs-dev"
   fi
-  CGO_ENABLED=1 go vet -vettool="$1" -tags ibverbs ./ibverbs
+  CGO_ENABLED=1 go vet -trimpath -vettool="$1" -tags ibverbs ./ibverbs
 }
 
 # Other systems lack engines, but everything builds there and says so. What keeps it
