@@ -28,6 +28,7 @@ type sample struct {
 	Late             bool    `json:"late,omitempty"` // it did not keep the rate that was asked for
 
 	Crowd      *crowdSample `json:"crowd,omitempty"`
+	Cores      *coresSample `json:"cores,omitempty"`
 	Simulation *simFigures  `json:"simulation,omitempty"`
 }
 

@@ -158,3 +158,26 @@ func TestReportForms(t *testing.T) {
 		}
 	}
 }
+
+// Two transfers at once count together, and an error of one is an error of both.
+func TestTwice(t *testing.T) {
+	goodputs := make(chan float64, 2)
+	goodputs <- 3
+	goodputs <- 1
+	m := twice(func(context.Context, time.Duration) (sample, error) {
+		select {
+		case g := <-goodputs:
+			return sample{GoodputGbps: g}, nil
+		default:
+			return sample{}, errTooSlow
+		}
+	})
+	s, err := m(t.Context(), time.Second)
+	if err != nil || s.GoodputGbps != 4 || s.Cores.Jain != 0.8 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	goodputs <- 1
+	if _, err := m(t.Context(), time.Second); !errors.Is(err, errTooSlow) {
+		t.Errorf("one fails: %v", err)
+	}
+}

@@ -1,7 +1,7 @@
 // Command bench measures braid beside its peers on this machine. Over sockets
 // they are iperf3 (one TCP stream), quic-go (one stream) and a plain UDP
 // ping-pong, each between two processes on loopback; at given rates the processor time
-// of TCP, MPTCP and quic-go stands beside braid's, and a connection among many beside one that is alone. Channels stand beside the
+// of TCP, MPTCP and quic-go stands beside braid's, and a connection among many beside one that is alone. Two pairs of processes stand beside one, and a busy machine beside an idle one. Channels stand beside the
 // queue pairs under them, gRPC-Go, UCX and net/http over TCP; the simulator beside
 // a bare heap, and beside what others have published of theirs.
 //
@@ -17,7 +17,7 @@
 //
 // Usage, from the directory of this module:
 //
-//	go run . [-sockets] [-processor] [-connections] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
+//	go run . [-sockets] [-processor] [-connections] [-cores] [-middleware] [-sim] [-rounds 5] [-seconds 3] [-json | -markdown] [-strict]
 //
 // It is a module of its own so that the peers are no dependency of braid.
 package main
@@ -30,6 +30,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -49,6 +50,7 @@ type options struct {
 	sockets     bool
 	processor   bool
 	connections bool
+	cores       bool
 	middleware  bool
 	sim         bool
 	repo        string // where braid's source is
@@ -84,7 +86,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	var groups []group
 	duration := time.Duration(opts.seconds) * time.Second
-	if opts.sockets || opts.middleware {
+	if opts.sockets || opts.cores || opts.middleware {
 		braidBinary, remove, err := findBraid(ctx, opts)
 		if err != nil {
 			return err
@@ -92,6 +94,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		defer remove()
 		if opts.sockets {
 			groups = suite(braidBinary, duration)
+		}
+		if opts.cores {
+			groups = append(groups, coresSuite(braidBinary, duration)...)
 		}
 		if opts.middleware {
 			groups = append(groups, middlewareSuite(braidBinary, duration)...)
@@ -126,9 +131,10 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	flags.SetOutput(usage)
 	flags.IntVar(&opts.rounds, "rounds", 5, "rounds; the best of each contestant counts")
 	flags.IntVar(&opts.seconds, "seconds", 3, "seconds that each measurement over sockets lasts")
-	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without -sockets, -processor, -connections, -middleware and -sim, all parts")
+	flags.BoolVar(&opts.sockets, "sockets", false, "measure queue pairs over sockets; without this and the flags of other parts, all parts")
 	flags.BoolVar(&opts.processor, "processor", false, "measure processor time at given rates")
 	flags.BoolVar(&opts.connections, "connections", false, "measure one connection among 10,000")
+	flags.BoolVar(&opts.cores, "cores", false, "measure two pairs of processes, and a busy machine")
 	flags.BoolVar(&opts.middleware, "middleware", false, "measure channels, calls and streams")
 	flags.BoolVar(&opts.sim, "sim", false, "measure the simulator")
 	flags.BoolVar(&opts.json, "json", false, "print one JSON object")
@@ -149,8 +155,11 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	case opts.json && opts.markdown:
 		return opts, errors.New("-json and -markdown exclude each other")
 	}
-	if !opts.sockets && !opts.processor && !opts.connections && !opts.middleware && !opts.sim {
-		opts.sockets, opts.processor, opts.connections, opts.middleware, opts.sim = true, true, true, true, true
+	parts := []*bool{&opts.sockets, &opts.processor, &opts.connections, &opts.cores, &opts.middleware, &opts.sim}
+	if !slices.ContainsFunc(parts, func(chosen *bool) bool { return *chosen }) {
+		for _, part := range parts {
+			*part = true
+		}
 	}
 	return opts, nil
 }

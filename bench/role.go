@@ -74,6 +74,7 @@ var roles = map[string]role{
 	"web-client":       getWebTCP,
 	"web-braid-server": server(serveWebBraid),
 	"web-braid-client": getWebBraid,
+	roleLoop:           func(ctx context.Context, _ string, _ time.Duration, _ io.Writer) error { computeUntil(ctx); return nil },
 	roleSimulate:       func(_ context.Context, _ string, _ time.Duration, out io.Writer) error { return playSimulation(out) },
 	roleHeap: func(_ context.Context, _ string, duration time.Duration, out io.Writer) error {
 		return json.NewEncoder(out).Encode(measureHeap(duration))

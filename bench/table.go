@@ -15,6 +15,7 @@ const (
 	partSockets     part = "sockets"
 	partProcessor   part = "processor"
 	partConnections part = "connections"
+	partCores       part = "cores"
 	partMiddleware  part = "middleware"
 	partSimulator   part = "simulator"
 )
@@ -47,7 +48,7 @@ func (r *report) caption(p part) string {
 // writeParts writes the table of each part that was measured, by the given form.
 func (r *report) writeParts(w io.Writer, form func(io.Writer, [][]string) error) error {
 	separator := ""
-	for _, p := range []part{partSockets, partProcessor, partConnections, partMiddleware, partSimulator} {
+	for _, p := range []part{partSockets, partProcessor, partConnections, partCores, partMiddleware, partSimulator} {
 		lines := [][]string{p.columns()}
 		for i := range r.Rows {
 			if r.Rows[i].Part == p {

@@ -122,7 +122,7 @@ func (p *Page) forReaders(h http.Handler) http.Handler {
 
 // URL is where the page is, as this machine sees it.
 func (p *Page) URL() string {
-	scheme, at := "https", p.listener.Addr().(*net.TCPAddr).AddrPort() //nolint:forcetypeassert // it listens to TCP
+	scheme, at := "https", p.listener.Addr().(*net.TCPAddr).AddrPort() // it listens to TCP
 	if p.open {
 		scheme = "http"
 	}

@@ -17,7 +17,7 @@ const (
 // asking bounds what pages ask of agents: pages that look at the same thing share a reply, and others wait for their turn.
 type asking struct {
 	page *Page
-	ctx  context.Context //nolint:containedctx // that of questions, which many pages may wait for
+	ctx  context.Context // that of questions, which many pages may wait for
 	stop context.CancelFunc
 	all  chan struct{}
 

@@ -157,7 +157,7 @@ func TestPageAsksLittle(t *testing.T) {
 				most.Store(max(most.Load(), now.Add(1)))
 				<-release
 				now.Add(-1)
-				return nil, nil //nolint:nilnil // it is not looked at
+				return nil, nil // it is not looked at
 			})
 			if err != nil {
 				t.Error(err)

@@ -22,7 +22,7 @@ func (m *Monitor) pageTLS(cfg *PageConfig) (*tls.Config, error) {
 	ip, err := netip.ParseAddr(host)
 	loopback := host == "localhost" || err == nil && ip.IsLoopback()
 	if loopback && cfg.Certificate == "" && cfg.Key == "" && cfg.ClientCA == "" {
-		return nil, nil //nolint:nilnil // no TLS is no error
+		return nil, nil // no TLS is no error
 	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{m.creds.certificate}}
 	switch {

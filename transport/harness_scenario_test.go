@@ -136,7 +136,7 @@ func randomOptions(r *rand.Rand) MPOptions {
 	if chance(r, 0.3) {
 		o.BatchAcks, o.Selective = chance(r, 0.5), chance(r, 0.5)
 		o.LossResponse, o.RetirePaths, o.LossTolerance = chance(r, 0.5), chance(r, 0.5), oneOf(r, 0, 0.02, 0.25, 0.9)
-		o.WindowedSpan, o.KeepWindow = chance(r, 0.5), chance(r, 0.5)
+		o.WindowedSpan, o.KeepWindow, o.GrowUsed = chance(r, 0.5), chance(r, 0.5), chance(r, 0.5)
 	}
 	o.ProbeProbability = oneOf(r, 0, 0.01, 0.5)
 	o.Alpha = oneOf[float64](r, 0, 1, 1, 4)

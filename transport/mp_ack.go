@@ -148,7 +148,9 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 		return news, true
 	}
 	o.ooh = max(o.ooh, s)
-	m.gate.control.OnAck(now, marked, m.rtt.smoothed(), m.attr.MTU)
+	if marked || !m.opt.GrowUsed || m.gate.inUse(m.loss.inFlight()) {
+		m.gate.control.OnAck(now, marked, m.rtt.smoothed(), m.attr.MTU)
+	}
 	signal := Good
 	if marked {
 		signal = Marked

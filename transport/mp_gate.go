@@ -32,6 +32,13 @@ func (g *sendGate) window() int {
 // available is awnd, the available window (§3.2).
 func (g *sendGate) available(inFlight int) int { return max(0, g.window()-inFlight) }
 
+// inUse says whether the window of congestion control is used, but for an eighth of it, or for what burst control leaves
+// free. That the network carries more than what is used nothing has shown.
+func (g *sendGate) inUse(inFlight int) bool {
+	w := g.control.Window()
+	return w-float64(inFlight) <= max(maxClocked, w/8)
+}
+
 // allowance is how many packets may be sent right now.
 func (g *sendGate) allowance(inFlight int) int {
 	open := g.available(inFlight)
@@ -46,11 +53,13 @@ func (g *sendGate) allowance(inFlight int) int {
 // when the burst timer fires (§3.5).
 func (g *sendGate) openAll(inFlight int) { g.released = g.available(inFlight) }
 
-// release returns how many packets one acknowledgement releases: at most two (§3.5,
-// burst control). An acknowledgement that finds nothing to send shrinks the
+// maxClocked is how many packets one acknowledgement releases at most (§3.5, burst control).
+const maxClocked = 2
+
+// release returns how many packets one acknowledgement releases. An acknowledgement that finds nothing to send shrinks the
 // window (§3.5, path window reduction).
 func (g *sendGate) release(inFlight int, hasData bool) int {
-	n := min(2, g.available(inFlight)-g.released)
+	n := min(maxClocked, g.available(inFlight)-g.released)
 	if n <= 0 {
 		return 0
 	}

@@ -52,25 +52,30 @@ func TestMPSynchroniseHoldsWhatFollows(t *testing.T) {
 
 // §3.5 reduces the window where "there is no new data available". A message that
 // waits for its Δt is available: what acknowledgements open meanwhile stays open,
-// and goes when the delay is over, by the paths that they came by.
+// and goes when the delay is over, by the paths that they came by. But where only what
+// is used may grow, they do not make the window larger than it was: two packets are free after the first.
 func TestMPWaitingSynchroniseKeepsTheWindow(t *testing.T) {
-	q := quiet(t, func(o *MPOptions, _ *Attr) {
-		o.InitialWindow, o.MinRTO, o.InitialRTT = 8, 50*time.Millisecond, time.Duration(mpRTT)
-	})
-	q.write(8)
-	q.wantSent("IW", numbers(0, 8)...)
-	q.write(20, Synchronise)
-	want := 8.0
-	for n := range 6 {
-		q.ack(n, onPath(Path(n)))
-		want += 1 / want
-		q.wantWindow("an acknowledgement while the next message waits", want)
-	}
-	q.wantIdle("Δt is not over")
-	q.advanceToTimer()
-	for i, p := range q.wantSent("the burst of §5.2.5: the window, less the two in flight", numbers(8, 14)...) {
-		if p.Path != Path(i) {
-			t.Errorf("packet %d went by path %d, want that of the acknowledgement, %d", q.number(p.PSN), p.Path, i)
+	for _, onlyUsed := range []bool{false, true} {
+		q := quiet(t, func(o *MPOptions, _ *Attr) {
+			o.InitialWindow, o.MinRTO, o.InitialRTT, o.GrowUsed = 8, 50*time.Millisecond, time.Duration(mpRTT), onlyUsed
+		})
+		q.write(8)
+		q.wantSent("IW", numbers(0, 8)...)
+		q.write(20, Synchronise)
+		want := 8.0
+		for n := range 6 {
+			q.ack(n, onPath(Path(n)))
+			if n == 0 || !onlyUsed {
+				want += 1 / want
+			}
+			q.wantWindow("an acknowledgement while the next message waits", want)
+		}
+		q.wantIdle("Δt is not over")
+		q.advanceToTimer()
+		for i, p := range q.wantSent("the burst of §5.2.5: the window, less the two in flight", numbers(8, 14)...) {
+			if p.Path != Path(i) {
+				t.Errorf("packet %d went by path %d, want that of the acknowledgement, %d", q.number(p.PSN), p.Path, i)
+			}
 		}
 	}
 }

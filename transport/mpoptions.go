@@ -60,6 +60,9 @@ type MPOptions struct {
 	// KeepWindow keeps the window from shrinking below IW by path window
 	// reduction (§3.5): a restart would grant IW anyway.
 	KeepWindow bool
+	// GrowUsed lets the window grow only while it is used, as the principle of §3.5, "use it or lose it", asks. Without it
+	// acknowledgements open the window also while a synchronise operation waits.
+	GrowUsed bool
 
 	// EarlyRetransmit is the age, in smoothed round trips, from which an
 	// unacknowledged packet is sent again as new data when there is no new data
@@ -88,7 +91,7 @@ func PaperOptions() MPOptions {
 	return MPOptions{
 		Slots: 64, Delta: 32, ProbeProbability: 0.01, Alpha: 1,
 		InitialWindow: 16, MaxWindow: 4096, Run: 1,
-		EarlyRetransmit: 1, MinRTO: time.Millisecond, InitialRTT: 100 * time.Microsecond,
+		GrowUsed: true, EarlyRetransmit: 1, MinRTO: time.Millisecond, InitialRTT: 100 * time.Microsecond,
 	}
 }
 
@@ -100,7 +103,7 @@ func WireOptions() MPOptions {
 	o.Run = 60
 	o.BatchAcks, o.Selective, o.LossResponse = true, true, true
 	o.RetirePaths, o.Rebalance, o.LossTolerance = true, true, 0.25
-	o.WindowedSpan, o.KeepWindow = true, true
+	o.WindowedSpan, o.KeepWindow, o.GrowUsed = true, true, false
 	o.EarlyRetransmit = 2
 	o.MinRTO = 20 * time.Millisecond
 	return o

@@ -29,6 +29,8 @@ type Options struct {
 	Seed  uint64
 	// Workers is how many simulations run at a time; 0: as many as processors.
 	Workers int
+	// Pool, if not nil, is shared with other figures that run at the same time, and takes the place of Workers.
+	Pool Pool
 	// Progress, if not nil, is told which share is done. It may be called by several
 	// goroutines.
 	Progress func(share float64)

@@ -7,26 +7,50 @@ import (
 	"sync/atomic"
 )
 
+// Pool bounds how many simulations run at a time, in one figure or in several.
+type Pool chan struct{}
+
+// NewPool makes a pool for so many simulations at a time; 0: as many as processors.
+func NewPool(workers int) Pool {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return make(Pool, workers)
+}
+
+// enter waits for a place in the pool; not ok: the context has ended.
+func (p Pool) enter(ctx context.Context) (ok bool) {
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p Pool) leave() { <-p }
+
 // Map runs n independent simulations, several at a time, and returns their
 // results in order. The first error, or the end of ctx, stops it.
 func Map[T any](ctx context.Context, o Options, n int, run func(ctx context.Context, i int) (T, error)) ([]T, error) {
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+	pool := o.Pool
+	if pool == nil {
+		pool = NewPool(o.Workers)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]T, n)
 	var next, done atomic.Int64
 	var wait sync.WaitGroup
-	for range min(workers, n) {
+	for range min(cap(pool), n) {
 		wait.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
-				if i >= n {
+				if i >= n || !pool.enter(ctx) {
 					return
 				}
 				r, err := run(ctx, i)
+				pool.leave()
 				if err != nil {
 					cancel(err)
 					return

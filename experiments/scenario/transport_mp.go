@@ -27,6 +27,7 @@ type MP struct {
 	Rebalance       bool
 	WindowedSpan    bool
 	KeepWindow      bool
+	GrowUsed        bool
 	EarlyRetransmit float64
 	MinRTO          sim.Time `yaml:"min-rto"`
 	InitialRTT      sim.Time `yaml:"initial-rtt"`
@@ -53,7 +54,7 @@ func mpOf(preset string, o transport.MPOptions) *MP {
 		Preset: preset, Slots: o.Slots, Delta: o.Delta, Alpha: o.Alpha, Probe: o.ProbeProbability,
 		InitialWindow: o.InitialWindow, MaxWindow: o.MaxWindow, MaxWindowBytes: Bytes(o.MaxWindowBytes), Run: o.Run,
 		BatchAcks: o.BatchAcks, Selective: o.Selective, LossResponse: o.LossResponse, LossTolerance: o.LossTolerance,
-		RetirePaths: o.RetirePaths, Rebalance: o.Rebalance, WindowedSpan: o.WindowedSpan, KeepWindow: o.KeepWindow,
+		RetirePaths: o.RetirePaths, Rebalance: o.Rebalance, WindowedSpan: o.WindowedSpan, KeepWindow: o.KeepWindow, GrowUsed: o.GrowUsed,
 		EarlyRetransmit: o.EarlyRetransmit, MinRTO: simTime(o.MinRTO), InitialRTT: simTime(o.InitialRTT),
 		Policy: transport.PathPolicies.Default().Name, Control: transport.CongestionControls.Default().Name,
 		FlowletGap: simTime(transport.DefaultFlowletGap),
@@ -65,7 +66,7 @@ func (m *MP) options() transport.MPOptions {
 		Slots: m.Slots, Delta: m.Delta, Alpha: m.Alpha, ProbeProbability: m.Probe,
 		InitialWindow: m.InitialWindow, MaxWindow: m.MaxWindow, MaxWindowBytes: int(m.MaxWindowBytes), Run: m.Run,
 		BatchAcks: m.BatchAcks, Selective: m.Selective, LossResponse: m.LossResponse, LossTolerance: m.LossTolerance,
-		RetirePaths: m.RetirePaths, Rebalance: m.Rebalance, WindowedSpan: m.WindowedSpan, KeepWindow: m.KeepWindow,
+		RetirePaths: m.RetirePaths, Rebalance: m.Rebalance, WindowedSpan: m.WindowedSpan, KeepWindow: m.KeepWindow, GrowUsed: m.GrowUsed,
 		EarlyRetransmit: m.EarlyRetransmit, MinRTO: duration(m.MinRTO), InitialRTT: duration(m.InitialRTT),
 	}
 	if err := o.Choose(m.Policy, m.Control); err != nil {

@@ -226,7 +226,7 @@ func (g *generator) options() verbs.MPOptions {
 	if g.chance(0.3) {
 		o.BatchAcks, o.Selective = g.chance(0.5), g.chance(0.5)
 		o.LossResponse, o.RetirePaths, o.LossTolerance = g.chance(0.5), g.chance(0.5), oneOf(g, 0, 0.02, 0.25, 0.9)
-		o.WindowedSpan, o.KeepWindow, o.Rebalance = g.chance(0.5), g.chance(0.5), g.chance(0.5)
+		o.WindowedSpan, o.KeepWindow, o.GrowUsed, o.Rebalance = g.chance(0.5), g.chance(0.5), g.chance(0.5), g.chance(0.5)
 	}
 	o.ProbeProbability = oneOf(g, 0, 0.01, 0.5)
 	o.Alpha = oneOf[float64](g, 0, 1, 1, 4)

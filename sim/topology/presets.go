@@ -29,9 +29,10 @@ func Presets() []Preset {
 //
 // The paper gives a base round trip of 12 µs between the ToRs, measured by an
 // RDMA ping, and not where it is spent. Here the eight link crossings of a round
-// trip share it evenly, 1.5 µs each, NICs and switches included. It does not say
-// how the servers are divided; the permutation of section 5.1.2 sends from five
-// under one ToR to five under the other.
+// trip share it evenly, 1.5 µs each, NICs and switches included
+// (docs/decisions/testbed-round-trip.md). It does not say how the servers are
+// divided; the permutation of section 5.1.2 sends from five under one ToR to five
+// under the other.
 func Testbed() ParallelPaths {
 	return ParallelPaths{
 		Senders:        5,

@@ -1,14 +1,12 @@
 package full
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -112,8 +110,10 @@ func runFigures(cmd *cobra.Command, chosen []*figure.Figure, o figure.Options, o
 	w := cmd.OutOrStdout()
 	summary := figureReport{Schema: 1, Seed: o.Seed, Quick: o.Quick}
 	var ran []figures.Ran
+	queue := newFigureQueue(cmd, chosen, o, asJSON)
+	defer queue.stop()
 	for _, f := range chosen {
-		outcome, err := runFigure(cmd.Context(), cmd, f, o, asJSON)
+		outcome, err := queue.next()
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -161,19 +161,6 @@ func notes(lines []string) string {
 		b.WriteString("note: " + line + "\n")
 	}
 	return b.String()
-}
-
-func runFigure(ctx context.Context, cmd *cobra.Command, f *figure.Figure, o figure.Options, silent bool) (*figure.Outcome, error) {
-	began := time.Now()
-	progress := newSimProgress(cmd, silent)
-	o.Progress = progress.share(f.Name, began)
-	outcome, err := f.Run(ctx, o)
-	progress.end()
-	if err != nil {
-		return nil, err
-	}
-	outcome.Wall = time.Since(began)
-	return outcome, nil
 }
 
 // writeReport makes one page of all figures.
