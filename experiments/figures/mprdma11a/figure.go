@@ -178,7 +178,7 @@ func plots() []experiment.Plot {
 		}.Draw},
 		{Name: "migration", Title: "MP-RDMA leaves the lossy paths", Draw: experiment.Traces{
 			Title: "MP-RDMA leaves the paths that lose 1 %", Case: migration, Lines: testbed.TracePaths(),
-			X: plot.Axis{Label: "time since the loss began", Unit: "ms"}, Y: plot.Axis{Label: "sent to the path", Unit: "Gb/s", Max: 40},
+			X: plot.Axis{Label: "time since the loss began", Unit: "ms"}, Y: plot.Axis{Label: "sent to the path", Unit: "Gb/s", Max: 45},
 		}.Draw},
 		{Name: "timeout", Title: "Sensitivity: DCQCN at 0.5 % loss and the NIC's timeout", Draw: experiment.Sweep{
 			Title: "DCQCN at 0.5 % loss and the NIC's timeout", X: plot.Axis{Label: "local ACK timeout", Unit: "ms", Log: true}, Y: axis,
