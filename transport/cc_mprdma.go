@@ -8,6 +8,7 @@ type mpWindow struct {
 	floor         float64 // of path window reduction
 	most          float64
 	lossResponse  bool
+	growUsed      bool // MPOptions.GrowUsed
 	lossEpochEnd  Time // losses before it belong to a reduction already made
 	lossBudget    float64
 	beforeTimeout float64 // the window before timeouts not yet explained
@@ -17,7 +18,7 @@ type mpWindow struct {
 func NewMPWindow(o *MPOptions) CongestionControl {
 	w := &mpWindow{
 		cwnd: float64(o.InitialWindow), initial: float64(o.InitialWindow), floor: 1,
-		most: float64(o.MaxWindow), lossResponse: o.LossResponse,
+		most: float64(o.MaxWindow), lossResponse: o.LossResponse, growUsed: o.GrowUsed,
 	}
 	if o.KeepWindow {
 		w.floor = w.initial

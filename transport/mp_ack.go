@@ -148,9 +148,7 @@ func (m *MP) ackPacket(now Time, id streamID, s seq, path Path, marked, again bo
 		return news, true
 	}
 	o.ooh = max(o.ooh, s)
-	if marked || !m.opt.GrowUsed || m.gate.inUse(m.loss.inFlight()) {
-		m.gate.control.OnAck(now, marked, m.rtt.smoothed(), m.attr.MTU)
-	}
+	m.gate.acked(now, marked, m.loss.inFlight(), m.rtt.smoothed(), m.attr.MTU)
 	signal := Good
 	if marked {
 		signal = Marked

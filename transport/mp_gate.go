@@ -39,6 +39,15 @@ func (g *sendGate) inUse(inFlight int) bool {
 	return w-float64(inFlight) <= max(maxClocked, w/8)
 }
 
+// acked tells congestion control of an acknowledgement. An MP-RDMA window of which only what is used may grow is not told
+// of those that would let it grow unused.
+func (g *sendGate) acked(now Time, marked bool, inFlight int, rtt Time, bytes int) {
+	if w, ok := g.control.(*mpWindow); ok && w.growUsed && !marked && !g.inUse(inFlight) {
+		return
+	}
+	g.control.OnAck(now, marked, rtt, bytes)
+}
+
 // allowance is how many packets may be sent right now.
 func (g *sendGate) allowance(inFlight int) int {
 	open := g.available(inFlight)

@@ -60,7 +60,7 @@ type MPOptions struct {
 	// KeepWindow keeps the window from shrinking below IW by path window
 	// reduction (§3.5): a restart would grant IW anyway.
 	KeepWindow bool
-	// GrowUsed lets the window grow only while it is used, as the principle of §3.5, "use it or lose it", asks. Without it
+	// GrowUsed lets MP-RDMA's window grow only while it is used, as the principle of §3.5, "use it or lose it", asks. Without it
 	// acknowledgements open the window also while a synchronise operation waits.
 	GrowUsed bool
 
