@@ -1,7 +1,8 @@
 // Command bench measures braid beside its peers on this machine. Over sockets
 // they are iperf3 (one TCP stream), quic-go (one stream) and a plain UDP
 // ping-pong, each between two processes on loopback; at given rates the processor time
-// of TCP, MPTCP and quic-go stands beside braid's, and a connection among many beside one that is alone. Two pairs of processes stand beside one, and a busy machine beside an idle one. Channels stand beside the
+// of TCP, MPTCP and quic-go stands beside braid's, and a connection among many beside one that is alone. Two pairs of
+// processes stand beside one, and a busy machine beside an idle one. Channels stand beside the
 // queue pairs under them, gRPC-Go, UCX and net/http over TCP; the simulator beside
 // a bare heap, and beside what others have published of theirs.
 //
