@@ -34,6 +34,7 @@ func reordering(t *testing.T) {
 // out-of-order degree stays within delta and what one run of packets adds to it,
 // and a transfer takes little longer than the three other paths need. Without
 // control of the order the same receiver sees degrees up to all that it tracks.
+// How often a probe finds the slow path again is chance: the median of some runs counts.
 func slowPath(t *testing.T) {
 	const bytes = 128 << 20
 	ideal := transferTime(bytes, payloadShare*3e9)
@@ -43,7 +44,15 @@ func slowPath(t *testing.T) {
 		share float64 // of the three fast paths, at least
 	}{{"paper", paper, 0.7}, {"wire", wired, 0.85}} {
 		slack := max(test.qp.MP.InitialWindow, test.qp.MP.Run)
-		high, took := slowPathRun(t, test.qp, bytes)
+		var highs []int
+		var times []Time
+		for seed := range uint64(21) {
+			high, took := slowPathRun(t, test.qp, bytes, seed+1)
+			highs, times = append(highs, high), append(times, took)
+		}
+		slices.Sort(highs)
+		slices.Sort(times)
+		high, took := highs[len(highs)/2], times[len(times)/2]
 		// The first packets on the slow path cost its delay, once there and back.
 		limit := Time(float64(ideal)/test.share) + 100*Millisecond
 		t.Logf("%s: 99.9th percentile of the degree %d, completed after %v, ideal %v", test.name, high, took, ideal)
@@ -56,21 +65,21 @@ func slowPath(t *testing.T) {
 	}
 	careless := paper
 	careless.MP.Slots, careless.MP.Delta = 1024, 0
-	if high, _ := slowPathRun(t, careless, bytes); high <= paper.MP.Delta+paper.MP.InitialWindow {
+	if high, _ := slowPathRun(t, careless, bytes, 1); high <= paper.MP.Delta+paper.MP.InitialWindow {
 		t.Errorf("without control the 99.9th percentile is only %d: the slow path is none", high)
 	}
 }
 
 // slowPathRun transfers bytes over three paths and one that is 50 ms slower. It
 // returns the 99.9th percentile of the out-of-order degree and how long it took.
-func slowPathRun(t *testing.T, qp verbs.QPOptions, bytes int64) (high int, took Time) {
+func slowPathRun(t *testing.T, qp verbs.QPOptions, bytes int64, seed uint64) (high int, took Time) {
 	t.Helper()
 	var degrees []int
 	qp.MP.ObserveDegree = func(d int) { degrees = append(degrees, d) }
 	topo := paths(4, 1*gbps, 4*gbps)
 	fast, slow := int64(4*topology.Microsecond), int64(25_000*topology.Microsecond)
 	topo.Delays = []int64{fast, fast, fast, slow}
-	cfg := Config{Seed: 1}
+	cfg := Config{Seed: seed}
 	cfg.Switch.Marking = dctcp
 	n := newNetwork(t, topo, cfg)
 	traffic := carry(t, n, qp, workload.Flow{Src: 0, Dst: 1, Bytes: bytes, Message: 1 << 16})

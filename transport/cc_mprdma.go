@@ -8,7 +8,6 @@ type mpWindow struct {
 	floor         float64 // of path window reduction
 	most          float64
 	lossResponse  bool
-	growUsed      bool // MPOptions.GrowUsed
 	lossEpochEnd  Time // losses before it belong to a reduction already made
 	lossBudget    float64
 	beforeTimeout float64 // the window before timeouts not yet explained
@@ -16,14 +15,17 @@ type mpWindow struct {
 
 // NewMPWindow makes the paper's window with the options' response to loss.
 func NewMPWindow(o *MPOptions) CongestionControl {
-	w := &mpWindow{
+	w := mpWindow{
 		cwnd: float64(o.InitialWindow), initial: float64(o.InitialWindow), floor: 1,
-		most: float64(o.MaxWindow), lossResponse: o.LossResponse, growUsed: o.GrowUsed,
+		most: float64(o.MaxWindow), lossResponse: o.LossResponse,
 	}
 	if o.KeepWindow {
 		w.floor = w.initial
 	}
-	return w
+	if o.GrowUsed {
+		return &usedWindow{mpWindow: w}
+	}
+	return &w
 }
 
 func (w *mpWindow) Window() float64 { return w.cwnd }
@@ -90,3 +92,17 @@ func (w *mpWindow) OnUnused() {
 func (w *mpWindow) OnRestart() { w.cwnd = w.initial }
 
 func (w *mpWindow) shrink(by float64) { w.cwnd = max(1, w.cwnd-by) }
+
+// usedWindow is MP-RDMA's window that grows only while it is used (MPOptions.GrowUsed).
+type usedWindow struct {
+	mpWindow
+	unused bool
+}
+
+func (w *usedWindow) OnUse(used bool) { w.unused = !used }
+
+func (w *usedWindow) OnAck(now Time, marked bool, rtt Time, bytes int) {
+	if marked || !w.unused {
+		w.mpWindow.OnAck(now, marked, rtt, bytes)
+	}
+}

@@ -62,7 +62,7 @@ func (m *MP) SetPolicy(p PathPolicy) {
 }
 
 // SetCongestionControl swaps the congestion control of a live connection.
-func (m *MP) SetCongestionControl(c CongestionControl) { m.gate.control = c }
+func (m *MP) SetCongestionControl(c CongestionControl) { m.gate.setControl(c) }
 
 // SetWindow tells how many packets the engine can take; acknowledgements say so.
 func (m *MP) SetWindow(packets int) { m.ack.window = uint16(min(packets, 0xffff)) }

@@ -11,9 +11,9 @@ type liveness struct {
 	receivedAt  Time  // something valid of the peer arrived
 	asked       uint8 // questions since then
 	due         bool  // a question is to be sent
+	established bool
 	refusals    uint8 // of what was complete, since anything else arrived
 	refusedAt   Time  // when the last of them was counted
-	established bool
 }
 
 // received notes a sign of life; it returns whether it is the first.

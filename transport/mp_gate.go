@@ -10,7 +10,14 @@ type sendGate struct {
 	peerSlots  uint16 // the peer's L
 	span       uint16 // how far a stream may reach: L, or what is allowed beyond it
 	clocked    bool   // packets wait for releases
+	validates  bool   // control is a WindowValidator
 	starved    bool   // the window was open and there was nothing to send
+}
+
+// setControl installs a congestion control.
+func (g *sendGate) setControl(c CongestionControl) {
+	g.control = c
+	_, g.validates = c.(WindowValidator)
 }
 
 // takeWindow takes the window that the peer advertises, unless it is an old one.
@@ -39,11 +46,10 @@ func (g *sendGate) inUse(inFlight int) bool {
 	return w-float64(inFlight) <= max(maxClocked, w/8)
 }
 
-// acked tells congestion control of an acknowledgement. An MP-RDMA window of which only what is used may grow is not told
-// of those that would let it grow unused.
+// acked tells congestion control of an acknowledgement, and of the use of the window if that is what it asks about.
 func (g *sendGate) acked(now Time, marked bool, inFlight int, rtt Time, bytes int) {
-	if w, ok := g.control.(*mpWindow); ok && w.growUsed && !marked && !g.inUse(inFlight) {
-		return
+	if g.validates {
+		g.control.(WindowValidator).OnUse(g.inUse(inFlight))
 	}
 	g.control.OnAck(now, marked, rtt, bytes)
 }

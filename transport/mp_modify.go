@@ -121,10 +121,11 @@ func (m *MP) chooseParts() {
 		m.clocks = newAckClock(m.attr.Paths, m.opt, m.cfg.Rand)
 		m.SetPolicy(&m.clocks)
 	}
-	m.gate.control = NewMPWindow(m.opt)
+	control := NewMPWindow
 	if m.opt.Control != nil {
-		m.gate.control = m.opt.Control(m.opt)
+		control = m.opt.Control
 	}
+	m.gate.setControl(control(m.opt))
 	first := [numStreams]seq{m.out[requests].una, m.out[responses].una}
 	if m.opt.Selective {
 		m.loss = newSelective(first, m.attr.Paths)

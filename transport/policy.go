@@ -76,3 +76,9 @@ type CongestionControl interface {
 	// Window returns the congestion window.
 	Window() float64
 }
+
+// WindowValidator is a congestion control that also wants to know whether its
+// window is used: it is told before each OnAck.
+type WindowValidator interface {
+	OnUse(used bool)
+}

@@ -4,13 +4,15 @@ import "math/rand/v2"
 
 // ackClock is multi-path ACK clocking (MP-RDMA §3.2): a packet released by an
 // acknowledgement follows the virtual path that the acknowledgement names;
-// every other packet takes a random one. It keeps no per-path congestion state.
+// every other packet takes the next of a random deal. It keeps no per-path
+// congestion state.
 type ackClock struct {
 	usable usableSet
 	clocks fifo[clockedRun] // released by acknowledgements
 	run    int              // packets in a row on one chosen path
 	left   int              // packets left of the current chosen run
 	chosen Path             // path of the current chosen run
+	deck   usableSet        // paths that spare has not dealt since it dealt all
 	r      *rand.Rand
 	steer  steering
 }
@@ -28,6 +30,7 @@ func NewAckClock(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
 
 func newAckClock(paths int, o *MPOptions, r *rand.Rand) ackClock {
 	a := ackClock{usable: newUsableSet(paths), run: o.Run, r: r}
+	a.deck = a.usable
 	if o.Rebalance {
 		a.steer = steering{on: true, trouble: make([]uint16, paths)}
 	}
@@ -58,13 +61,25 @@ func (a *ackClock) begin(p Path, packets int) Path {
 	return p
 }
 
-// spare returns the path of a packet that no acknowledgement released: a
-// random one, or the one with the least load where that is known.
+// spare returns the path of a packet that no acknowledgement released: the one
+// with the least load where that is known, otherwise a random one, and none twice
+// before each had its turn: §3.2 spreads the initial window randomly "to IW
+// initial VPs".
 func (a *ackClock) spare() Path {
 	if q, ok := a.steer.idlest(a); ok {
 		return q
 	}
-	return a.usable.random(a.r)
+	for {
+		q := a.deck.random(a.r)
+		if a.deck.count == 1 {
+			a.deck = a.usable
+		} else {
+			a.deck.set(q, false)
+		}
+		if a.usable.has(q) {
+			return q
+		}
+	}
 }
 
 // takeClock uses up one release.
@@ -113,8 +128,9 @@ func (a *ackClock) openRun(p Path) *clockedRun {
 	return nil
 }
 
-// Restart forgets releases and the run that was begun.
+// Restart forgets releases, the run that was begun and what was dealt.
 func (a *ackClock) Restart() {
+	a.deck = a.usable
 	a.clocks.clear()
 	a.left = 0
 }

@@ -114,6 +114,28 @@ func TestAckClockFollowsAcks(t *testing.T) {
 	}
 }
 
+// §3.2: the initial window goes "to IW initial VPs", and so does what a restart sends.
+func TestAckClockDealsDistinctPaths(t *testing.T) {
+	const paths = 64
+	p := policyWith("ACK clock", paths, 1)
+	distinct := func(when string, packets int) {
+		t.Helper()
+		if uses := take(p, packets); len(uses) != packets {
+			t.Errorf("%s: %d packets went by %d paths", when, packets, len(uses))
+		}
+	}
+	distinct("at the start", paths)
+	distinct("when each had one", paths/2)
+	p.(Restarter).Restart()
+	distinct("after a restart", paths)
+	for q := range Path(paths - 2) {
+		p.SetUsable(q, false)
+	}
+	if uses := take(p, 100); uses[paths-2] != 50 || uses[paths-1] != 50 {
+		t.Errorf("two usable paths have %v of 100 packets", uses)
+	}
+}
+
 // Where packets go in runs, what a path is due goes out together.
 func TestAckClockGathersRuns(t *testing.T) {
 	p := policyWith("ACK clock", 16, 15)
