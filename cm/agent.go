@@ -40,7 +40,7 @@ type Agent struct {
 	sges        [agentReceives]verbs.SGE
 }
 
-// NewAgent takes queue pair 1 of the device. Of cfg the identity and the
+// NewAgent takes queue pair 1 of the device. Of cfg the identity, the identifiers and the
 // source of randomness are filled in from the device where they are left out.
 func NewAgent(d *verbs.Device, cfg machine.Config) (*Agent, error) {
 	a := &Agent{
@@ -52,6 +52,10 @@ func NewAgent(d *verbs.Device, cfg machine.Config) (*Agent, error) {
 	}
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewChaCha8(seedOf(d.Engine())))
+	}
+	if cfg.IDs == nil {
+		part := d.Engine().Info().Part
+		cfg.IDs = func(random uint32) mad.CommID { return mad.CommID(part.Of(random, 32)) }
 	}
 	if cfg.SupportsRetry == nil {
 		cfg.SupportsRetry = supportsRetry

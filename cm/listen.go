@@ -10,6 +10,7 @@ import (
 	"github.com/braid-rdma/braid/cm/machine"
 	"github.com/braid-rdma/braid/cm/mad"
 	"github.com/braid-rdma/braid/internal/broadcast"
+	"github.com/braid-rdma/braid/verbs"
 )
 
 // Listener takes the requests of peers for a port.
@@ -48,15 +49,12 @@ func (m *Manager) listen(port uint16, how func(*machine.Machine, mad.ServiceID, 
 	if m.closed {
 		return nil, ErrClosed
 	}
-	for port == 0 || m.listeners[port] != nil {
-		if port != 0 {
-			return nil, fmt.Errorf("%w: %d", ErrInUse, port)
-		}
-		if port = m.ephemeralPort(); m.listeners[port] != nil {
-			port = 0
-		}
+	port, err := m.claimPort(port)
+	if err != nil {
+		return nil, err
 	}
 	if err := how(m.agent.Machine(), mad.PortService(port), m.backlog); err != nil {
+		m.device.Unserve(uint64(mad.PortService(port)))
 		return nil, fmt.Errorf("%w: %w", ErrInUse, err)
 	}
 	l := &Listener{
@@ -64,6 +62,25 @@ func (m *Manager) listen(port uint16, how func(*machine.Machine, mad.ServiceID, 
 	}
 	m.listeners[port] = l
 	return l, nil
+}
+
+// claimPort takes a port that nobody at the device's addresses listens on, a free one for 0; the lock is held.
+func (m *Manager) claimPort(port uint16) (uint16, error) {
+	chosen := port != 0
+	for {
+		if !chosen {
+			port = m.ephemeralPort()
+		}
+		err := error(nil)
+		if m.listeners[port] != nil {
+			err = fmt.Errorf("%w: %d", ErrInUse, port)
+		} else if err = m.device.Serve(uint64(mad.PortService(port))); errors.Is(err, verbs.ErrServed) {
+			err = fmt.Errorf("%w: %d: %w", ErrInUse, port, err)
+		}
+		if err == nil || chosen || !errors.Is(err, ErrInUse) {
+			return port, err
+		}
+	}
 }
 
 // Addr is the address listened on; of a device that was opened without an
@@ -233,6 +250,7 @@ func (m *Manager) unlisten(l *Listener) {
 	delete(m.listeners, port)
 	core, now := m.agent.Machine(), m.agent.Now()
 	core.Unlisten(mad.PortService(port))
+	m.device.Unserve(uint64(mad.PortService(port)))
 	close(l.closing)
 	var conns []*Conn
 	for _, r := range l.waiting {

@@ -12,7 +12,7 @@ type ackClock struct {
 	run    int              // packets in a row on one chosen path
 	left   int              // packets left of the current chosen run
 	chosen Path             // path of the current chosen run
-	deck   usableSet        // paths that spare has not dealt since it dealt all
+	deck   *usableSet       // paths that spare has not dealt since it dealt all; nil where load is known
 	r      *rand.Rand
 	steer  steering
 }
@@ -30,9 +30,11 @@ func NewAckClock(paths int, o *MPOptions, r *rand.Rand) PathPolicy {
 
 func newAckClock(paths int, o *MPOptions, r *rand.Rand) ackClock {
 	a := ackClock{usable: newUsableSet(paths), run: o.Run, r: r}
-	a.deck = a.usable
 	if o.Rebalance {
 		a.steer = steering{on: true, trouble: make([]uint16, paths)}
+	} else {
+		deck := a.usable
+		a.deck = &deck
 	}
 	return a
 }
@@ -69,10 +71,13 @@ func (a *ackClock) spare() Path {
 	if q, ok := a.steer.idlest(a); ok {
 		return q
 	}
+	if a.deck == nil {
+		return a.usable.random(a.r)
+	}
 	for {
 		q := a.deck.random(a.r)
 		if a.deck.count == 1 {
-			a.deck = a.usable
+			*a.deck = a.usable
 		} else {
 			a.deck.set(q, false)
 		}
@@ -130,7 +135,9 @@ func (a *ackClock) openRun(p Path) *clockedRun {
 
 // Restart forgets releases, the run that was begun and what was dealt.
 func (a *ackClock) Restart() {
-	a.deck = a.usable
+	if a.deck != nil {
+		*a.deck = a.usable
+	}
 	a.clocks.clear()
 	a.left = 0
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,8 +26,10 @@ type address struct {
 	rx *rxSocket
 	// management receives what is for queue pair 1, or is nil: then rx does.
 	management *rxSocket
-	mtu        int // the largest payload of an MP packet that the interface carries
-	checker    checker
+	// group is of the devices that have the address, or may have; nil: no other can.
+	group   *group
+	mtu     int // the largest payload of an MP packet that the interface carries
+	checker checker
 }
 
 const (
@@ -37,17 +40,66 @@ const (
 	coldEvery  = 16
 )
 
-// openAddress opens the receiving socket of an address.
-func openAddress(cfg *Config, ip netip.Addr) (*address, error) {
-	rx, err := openRx(netip.AddrPortFrom(ip, cfg.Port), cfg.rxOptions())
+// openAddress opens the receiving socket of an address, or joins the devices that have it. When the one that
+// leads them has just gone it takes a moment until another does.
+func openAddress(cfg *Config, p part, ip netip.Addr, services []uint64) (a *address, err error) {
+	for pause := time.Millisecond; ; pause *= 2 {
+		a, err = openFirst(cfg, p, ip, services)
+		if !errors.Is(err, ErrPortInUse) {
+			return a, err
+		}
+		if a, err = joinAddress(cfg, p, ip, services, err); !errors.Is(err, errNoLeader) || pause > 8*time.Millisecond {
+			return a, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// openFirst opens an address that no other device has.
+func openFirst(cfg *Config, p part, ip netip.Addr, services []uint64) (*address, error) {
+	at := netip.AddrPortFrom(ip, cfg.Port)
+	rx, err := openRx(at, cfg.rxOptions())
 	if err != nil {
 		return nil, err
 	}
-	return newAddress(cfg, ip, rx)
+	a, err := newAddress(cfg, ip, rx)
+	if err == nil && a.management != nil {
+		a.group = newGroup(at, p, cfg.rxOptions(), services)
+	}
+	return a, err
 }
 
-// newAddress makes an address of its socket, and closes that if it fails.
+// joinAddress shares an address with the device that has it, if that is another of braid and of the same user.
+func joinAddress(cfg *Config, p part, ip netip.Addr, services []uint64, inUse error) (*address, error) {
+	g, err := joinGroup(netip.AddrPortFrom(ip, cfg.Port), p, cfg.rxOptions(), services)
+	if err != nil {
+		return nil, fmt.Errorf("%w; no device of this user shares it: %w", inUse, err)
+	}
+	rx, err := g.socketOf(g.seat)
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	a, err := addressOf(cfg, ip, rx)
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	a.group = g
+	return a, nil
+}
+
+// newAddress makes an address of its first socket, and closes that if it fails.
 func newAddress(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
+	a, err := addressOf(cfg, ip, rx)
+	if err == nil {
+		a.management = openManagement(rx, cfg.rxOptions())
+	}
+	return a, err
+}
+
+// addressOf makes an address of a socket, and closes that if it fails.
+func addressOf(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
 	mtu, err := pathMTU(ip)
 	if err == nil && cfg.MTU > mtu && cfg.Addr.IsValid() {
 		err = fmt.Errorf("udp: path MTU %d does not fit the interface of %v: the largest is %d", cfg.MTU, ip, mtu)
@@ -57,7 +109,7 @@ func newAddress(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
 		return nil, err
 	}
 	mtu = min(mtu, cmp.Or(cfg.MTU, defaultPayload))
-	a := &address{ip: ip, rx: rx, management: openManagement(rx, cfg.rxOptions()), mtu: mtu}
+	a := &address{ip: ip, rx: rx, mtu: mtu}
 	a.checker.init(ip, cfg.Port, cfg.AnyIPID)
 	return a, nil
 }
@@ -87,7 +139,7 @@ func (e *engine) take(ip netip.Addr) (*address, error) {
 	if len(e.addrs) >= maxAddresses {
 		return nil, fmt.Errorf("udp: %w: %d local addresses", verbs.ErrLimit, len(e.addrs))
 	}
-	a, err := openAddress(&e.cfg, ip)
+	a, err := openAddress(&e.cfg, e.part, ip, e.services)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +150,7 @@ func (e *engine) take(ip netip.Addr) (*address, error) {
 		}
 	}
 	e.addrs = append(e.addrs, a)
+	a.start(e)
 	e.watchSockets()
 	return a, nil
 }

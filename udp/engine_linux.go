@@ -18,8 +18,9 @@ import (
 
 // engine implements verbs.Engine on sockets.
 type engine struct {
-	cfg Config
-	own *address // the one that the device has from the start
+	cfg  Config
+	part part     // of the numbers
+	own  *address // the one that the device has from the start
 
 	// mu is the ownership that verbs.Engine describes. It guards everything
 	// down to the blank line.
@@ -28,6 +29,7 @@ type engine struct {
 	receivers  []*rxSocket             // theirs, of which an arrival wakes who sleeps
 	via        map[netip.Addr]*address // by peer: the address of ours that it is talked to from
 	route      checkedRoute
+	services   []uint64 // that it serves
 	pool       *txPool
 	batch      *txBatch
 	ports      map[wire.QPN]*port
@@ -237,7 +239,7 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
 	return verbs.EngineInfo{
-		Name: "udp", Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(), CatchUp: catchUp, Keepalive: verbs.DefaultKeepalive,
+		Name: "udp", Part: e.part.numbers(), Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(), CatchUp: catchUp, Keepalive: verbs.DefaultKeepalive,
 	}
 }
 
@@ -260,15 +262,24 @@ func (e *engine) Close() error {
 			e.wakeSleeper(sleeperApp)
 			time.Sleep(50 * time.Microsecond)
 		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.waking.Lock()
-		defer e.waking.Unlock()
-		e.wakersClosed = true
-		err = errors.Join(e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
-		for _, a := range e.addrs {
-			err = errors.Join(err, a.close())
+		err = e.closeFiles()
+		for _, g := range e.groups() {
+			g.running.Wait()
 		}
 	})
+	return err
+}
+
+func (e *engine) closeFiles() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waking.Lock()
+	defer e.waking.Unlock()
+	e.wakersClosed = true
+	err := errors.Join(e.pool.close(), e.wakers[0].close(), e.wakers[1].close())
+	for _, a := range e.addrs {
+		err = errors.Join(err, a.close())
+	}
+	e.part.release()
 	return err
 }

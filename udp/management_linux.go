@@ -172,7 +172,7 @@ func (e *engine) watchSockets() {
 
 // openManagement opens a second socket at the address of a receiving one and lets the kernel
 // give it what is for queue pair 1. Sockets share a port when all say so: the first says it once it has the
-// port, so that two devices still cannot have one address. Where the kernel does not do that there is
+// port, so that another device cannot have the address unless it joins the group. Where the kernel does not do that there is
 // no such socket, and all comes to the first.
 func openManagement(rx *rxSocket, opt rxOptions) *rxSocket {
 	share := option{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}
@@ -182,7 +182,7 @@ func openManagement(rx *rxSocket, opt rxOptions) *rxSocket {
 	opt.rcvbuf = managementBuffer
 	second, err := openRx(rx.local, opt, share)
 	if err == nil {
-		if err = second.takeManagement(); err != nil {
+		if err = attachSelector(second.fd, nil, nil); err != nil {
 			_ = second.close()
 		}
 	}
@@ -193,21 +193,25 @@ func openManagement(rx *rxSocket, opt rxOptions) *rxSocket {
 	return second
 }
 
-// takeManagement has the kernel give this socket, the second of two that share a port, what is for queue pair 1.
-func (s *rxSocket) takeManagement() error {
-	const (
-		destQPWord    = 4 // of the BTH, with eight other bits before it
-		first, second = 0, 1
-	)
+// attachSelector has the kernel choose among the sockets that share a port: the second gets what is for queue pair
+// 1, those at other places the parts of the numbers that are theirs, and the first the rest.
+func attachSelector(fd int, parts, places []uint32) error {
+	const destQPWord = 4 // of the BTH, with eight other bits before it
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: destQPWord},
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xffffff},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(wire.ManagementQPN), Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: second},
-		{Code: unix.BPF_RET | unix.BPF_K, K: first},
+		{Code: unix.BPF_RET | unix.BPF_K, K: managementSeat},
+		{Code: unix.BPF_ALU | unix.BPF_RSH | unix.BPF_K, K: 24 - partBits},
 	}
+	for i := range parts {
+		program = append(program,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: parts[i], Jf: 1},
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: places[i]})
+	}
+	program = append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: firstSeat})
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	if err := unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &filter); err != nil {
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &filter); err != nil {
 		return fmt.Errorf("udp: tell the sockets of a port apart: %w", err)
 	}
 	return nil
@@ -215,6 +219,9 @@ func (s *rxSocket) takeManagement() error {
 
 // close closes the sockets of an address.
 func (a *address) close() (err error) {
+	if a.group != nil {
+		a.group.close()
+	}
 	if a.management != nil {
 		err = a.management.close() // before the other, whose place it would take
 	}

@@ -23,28 +23,32 @@ func Open(cfg Config) (*verbs.Device, error) {
 
 // newEngine opens the sockets and starts the background thread.
 func newEngine(cfg Config) (*engine, error) {
-	own, err := firstAddress(&cfg)
+	p := claimPart(cfg.Port)
+	own, err := firstAddress(&cfg, p)
 	if err != nil {
+		p.release()
 		return nil, err
 	}
-	e, err := assemble(cfg, own)
+	e, err := assemble(cfg, p, own)
 	if err != nil {
 		_ = own.close()
+		p.release()
 		return nil, err
 	}
+	own.start(e)
 	go e.background()
 	return e, nil
 }
 
 // firstAddress opens the address that the device has from the start. One that is
 // to have no other has it in cfg afterwards.
-func firstAddress(cfg *Config) (*address, error) {
+func firstAddress(cfg *Config, p part) (*address, error) {
 	if cfg.Addr.IsValid() {
 		ip, err := canonical(cfg.Addr)
 		if err != nil {
 			return nil, err
 		}
-		return openAddress(cfg, ip)
+		return openAddress(cfg, p, ip, nil)
 	}
 	rx, err := openLoopback(cfg.Port, cfg.rxOptions())
 	if err == nil {
@@ -57,7 +61,7 @@ func firstAddress(cfg *Config) (*address, error) {
 		// The loopback interface is down, as in a network namespace that is new.
 		others, _ := hostAddresses()
 		for _, ip := range others {
-			if a, err := openAddress(cfg, ip); err == nil {
+			if a, err := openAddress(cfg, p, ip, nil); err == nil {
 				return a, nil
 			}
 		}
@@ -79,13 +83,13 @@ func openSenders(cfg *Config) (*txPool, error) {
 	return pool, err
 }
 
-func assemble(cfg Config, own *address) (*engine, error) {
+func assemble(cfg Config, p part, own *address) (*engine, error) {
 	pool, err := openSenders(&cfg)
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{
-		cfg: cfg, own: own, addrs: []*address{own}, pool: pool,
+		cfg: cfg, part: p, own: own, addrs: []*address{own}, pool: pool,
 		batch:  newTxBatch(pool, 0),
 		ports:  make(map[wire.QPN]*port),
 		peers:  make(map[netip.Addr]*peer),

@@ -1,6 +1,8 @@
 package udp
 
 import (
+	"encoding/binary"
+
 	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/wire"
 )
@@ -101,6 +103,37 @@ func (e *engine) noteDropped(management bool, n uint32) {
 // handlePacket checks one packet and gives it to its queue pair. What is not
 // whole, not addressed to us or not from the peer is dropped and counted.
 func (e *engine) handlePacket(now transport.Time, a *address, b []byte, m *rxMessage, index int) {
+	if g := a.group; g != nil && g.crowded.Load() && e.handedOver(g, b, m, index) {
+		return
+	}
+	e.handleOwn(now, a, b, m, index)
+}
+
+// handedOver brings a packet to the device that it is for, if that is another one at the same address.
+func (e *engine) handedOver(g *group, b []byte, m *rxMessage, index int) bool {
+	if len(b) < wire.BTHLen {
+		return false
+	}
+	handed, lost := g.elsewhere(b, m, index)
+	if handed {
+		e.stats.PacketsHandedOver++
+		if wire.ManagementQPN == destQP(b) {
+			e.intake.took()
+		}
+	}
+	if lost {
+		e.stats.HandoverDropped++
+	}
+	return handed
+}
+
+// destQP is the queue pair that a packet is for.
+func destQP(packet []byte) wire.QPN {
+	return wire.QPN(binary.BigEndian.Uint32(packet[4:]) & 0xffffff)
+}
+
+// handleOwn is handlePacket for what is for this device, if for any.
+func (e *engine) handleOwn(now transport.Time, a *address, b []byte, m *rxMessage, index int) {
 	e.stats.PacketsReceived++
 	if e.capture != nil {
 		e.captureReceived(a, b, m)

@@ -81,6 +81,11 @@ func openRx(addr netip.AddrPort, opt rxOptions, more ...option) (*rxSocket, erro
 	if err != nil {
 		return nil, err
 	}
+	return rxOf(fd, opt)
+}
+
+// rxOf makes a receiving socket of one that is bound, and closes it if that fails.
+func rxOf(fd int, opt rxOptions) (*rxSocket, error) {
 	s := &rxSocket{fd: fd}
 	if err := s.setUp(opt); err != nil {
 		_ = unix.Close(fd)

@@ -5,6 +5,9 @@ type Stats struct {
 	PacketsSent, PacketsReceived uint64
 	// Those that took another way than the sockets (verbs.Detour).
 	PacketsDiverted, PacketsInjected uint64
+	// Those that came for another device at the same address, and were brought there; and those of which
+	// that failed.
+	PacketsHandedOver, HandoverDropped uint64
 
 	Malformed                 uint64 // too short, or no packet of the protocol
 	BadICRC                   uint64
@@ -23,6 +26,7 @@ type Stats struct {
 	CaptureErrors             uint64      // packets missing from the capture, or the error that ended it
 	SharedSourcePorts         uint64      // source ports that could not be opened and share the socket of another
 	SharedManagement          uint64      // addresses at which queue pair 1 has no socket of its own, so that a flood of it is not bounded
+	SharingDevices            uint64      // other devices that have one of the addresses too
 	Paths                     []PathStats // by source port, up to the last in use
 }
 
@@ -36,6 +40,7 @@ func (s *Stats) Map() map[string]uint64 {
 		"receive_errors": s.ReceiveErrors, "poll_errors": s.PollErrors, "idle_rounds": s.IdleRounds,
 		"fault_dropped": s.FaultDropped, "fault_damaged": s.FaultDamaged, "capture_errors": s.CaptureErrors,
 		"shared_source_ports": s.SharedSourcePorts, "shared_management": s.SharedManagement,
+		"packets_handed_over": s.PacketsHandedOver, "handover_dropped": s.HandoverDropped, "sharing_devices": s.SharingDevices,
 	}
 }
 

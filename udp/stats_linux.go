@@ -28,7 +28,9 @@ func (e *engine) statistics() Stats {
 	s.IdleRounds = uint64(e.idle.Load())
 	s.SharedSourcePorts = e.pool.shared
 	for _, a := range e.addrs {
-		if a.management == nil {
+		if g := a.group; g != nil {
+			s.SharingDevices += uint64(g.others())
+		} else if a.management == nil {
 			s.SharedManagement++
 		}
 	}

@@ -93,6 +93,22 @@ func (d *Device) Listen() error {
 	return nil
 }
 
+// Serve makes requests for a service come to this device, if other devices have its addresses too.
+// The connection manager calls it.
+func (d *Device) Serve(service uint64) error {
+	if s, ok := d.engine.(Shared); ok {
+		return s.Serve(service)
+	}
+	return nil
+}
+
+// Unserve ends what Serve began.
+func (d *Device) Unserve(service uint64) {
+	if s, ok := d.engine.(Shared); ok {
+		s.Unserve(service)
+	}
+}
+
 // RouteTo finds the address from which the device reaches a peer.
 func (d *Device) RouteTo(remote netip.Addr) (Route, error) {
 	if err := d.lock(); err != nil {
@@ -180,8 +196,8 @@ func (d *Device) sortedQPs() []*QP {
 // gone, perhaps of a process that is gone, hardly ever find another in its place.
 func (d *Device) freeQPN() QPN {
 	for {
-		n := QPN(minQPN + d.engine.Random()%(maxQPN-minQPN+1))
-		if d.qps[n] == nil {
+		n := QPN(d.info.Part.Of(uint32(minQPN+d.engine.Random()%(maxQPN-minQPN+1)), 24))
+		if n >= minQPN && n <= maxQPN && d.qps[n] == nil {
 			return n
 		}
 	}

@@ -123,6 +123,29 @@ type Multihomed interface {
 	LocalAddrs() []netip.Addr
 }
 
+// Shared is an engine whose addresses other devices may have too, of this process or of others. Queue
+// pair 1 is then one for all at an address. What comes for it finds its device by the
+// service that it asks for, or by an identifier whose upper bits are those of the device's numbers (EngineInfo.Part).
+type Shared interface {
+	// Serve makes requests for a service come to this device. It fails with an error that wraps ErrServed if
+	// they go to another that has one of its addresses. Not locked.
+	Serve(service uint64) error
+	// Unserve ends that. Not locked.
+	Unserve(service uint64)
+}
+
+// Part is a part of all numbers: those that begin with some bits. The zero value is the part that is the whole.
+type Part struct {
+	Bits  int
+	Value uint32
+}
+
+// Of is the number of this part, out of numbers of width bits, that a random one stands for.
+func (p Part) Of(random uint32, width int) uint32 {
+	rest := width - p.Bits
+	return p.Value<<rest | random&(1<<rest-1)
+}
+
 // Stamper is an engine that knows when a packet arrived at the host, which may be long before a thread
 // of the program had the processor to take it.
 type Stamper interface {
@@ -169,6 +192,8 @@ type EngineInfo struct {
 	// Window is how many packets of MPMTU bytes the engine can take for one queue
 	// pair before it must have run: its receive buffer, in packets. 0: no limit.
 	Window int
+	// Part is the part of the numbers that the device's queue pairs may have, and of connections' identifiers.
+	Part Part
 	// CatchUp is transport.RCOptions.CatchUp of queue pairs that leave it out.
 	CatchUp time.Duration
 	// Keepalive is that of connections which ask for the default. 0: none, as where

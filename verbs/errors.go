@@ -17,6 +17,8 @@ var (
 	ErrParams = errors.New("invalid connection parameters")
 	// ErrAddress: an address handle that names no address.
 	ErrAddress = errors.New("unknown address handle")
+	// ErrServed: another device at the same address has the service.
+	ErrServed = errors.New("another program on this host has it")
 	// ErrNoDetour: the engine cannot let packets take another way than its network.
 	ErrNoDetour = errors.New("packets have no way but the engine's network")
 	// ErrCQOverflow: more completions came than the completion queue holds.

@@ -80,7 +80,7 @@ func (m *Machine) open(now Time, peer netip.Addr, s state) *conn {
 	m.opened++
 	m.asking += asks(s)
 	for c.local == 0 || m.conns[c.local] != nil {
-		c.local = mad.CommID(m.cfg.Rand.Uint32())
+		c.local = m.cfg.IDs(m.cfg.Rand.Uint32())
 	}
 	m.conns[c.local] = c
 	return c

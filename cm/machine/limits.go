@@ -92,6 +92,8 @@ type Config struct {
 	// Rand chooses identifiers, which must not be guessable on a real network:
 	// they prove a peer's address. It also draws the secrets of cookies.
 	Rand *rand.Rand
+	// IDs is where identifiers come from, if not from all 32 bits: a random number is made one of them.
+	IDs func(random uint32) mad.CommID
 	// SupportsRetry says of a REQ whether its sender, refused with a cookie,
 	// sends it again with that. Standard peers do not; nil: nobody does.
 	SupportsRetry func(*mad.REQ) bool
@@ -151,6 +153,9 @@ func timesOf(c *Config) times {
 }
 
 func (c Config) withDefaults() Config {
+	if c.IDs == nil {
+		c.IDs = func(random uint32) mad.CommID { return mad.CommID(random) }
+	}
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration

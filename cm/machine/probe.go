@@ -30,7 +30,7 @@ func (m *Machine) probe(now Time, to netip.Addr) {
 	m.counters.Probes++
 	tid := m.cookies.cookie(now, to, probeOf)
 	// Of the peer's identifiers none is zero, and ours names no connection.
-	m.emit(to, mad.Append(nil, &mad.DREQ{LocalID: mad.CommID(tid)}, tid))
+	m.emit(to, mad.Append(nil, &mad.DREQ{LocalID: m.cfg.IDs(uint32(tid))}, tid))
 }
 
 // handleProbed takes a DREP if it answers a probe.

@@ -1,0 +1,291 @@
+package udp
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/verbs"
+)
+
+// sharedAddress is a loopback address that no other test process chooses.
+func sharedAddress() netip.Addr { return loopbackAddr(uint32(os.Getpid())&0xffff | 0x4d0000) }
+
+// connectAt connects a device at an address with one at an address of its own.
+func connectAt(t testing.TB, at netip.Addr, kind verbs.QPType) (a, b *end) {
+	t.Helper()
+	o := verbs.QPOptions{Type: kind}
+	a, b = openEnd(t, Config{Addr: at, Paths: 4}, o, streamMemory(8192, 8)), openEnd(t, Config{Paths: 4}, o, streamMemory(8192, 8))
+	pa, pb := a.qp.Params(), b.qp.Params()
+	noError(t, a.qp.Connect(pb))
+	noError(t, b.qp.Connect(pa))
+	return a, b
+}
+
+// Devices at one address each get what is for their queue pairs.
+func TestGroupTellsDevicesApart(t *testing.T) {
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		t.Run(kind.String(), func(t *testing.T) {
+			var streams []*stream
+			var devices []*verbs.Device
+			for range 4 {
+				a, b := connectAt(t, sharedAddress(), kind)
+				streams = append(streams, newStream(a, b, 8192, 8), newStream(b, a, 8192, 8))
+				devices = append(devices, a.dev)
+			}
+			for range 5 {
+				for _, s := range streams {
+					s.run(20)
+				}
+			}
+			for i, d := range devices {
+				s := statsOf(t, d)
+				if s.SharingDevices != 3 || s.UnknownQP+s.WrongSource+s.BadICRC+s.HandoverDropped != 0 {
+					t.Errorf("device %d: %+v", i, s)
+				}
+			}
+		})
+	}
+}
+
+// A run of packets for several devices, which the kernel joined because they came from one port, comes to
+// one socket. Each packet is brought to its device.
+func TestGroupHandsOverStrayPackets(t *testing.T) {
+	at := sharedAddress()
+	const size = 256 << 10
+	o := verbs.QPOptions{Type: verbs.MP}
+	var servers []*end
+	for range 3 {
+		servers = append(servers, openEnd(t, Config{Addr: at, Paths: 1}, o, size))
+	}
+	client := openEnd(t, Config{Paths: 1}, o, size)
+	qps := []*verbs.QP{client.qp}
+	for len(qps) < len(servers) {
+		o.SendCQ = client.cq
+		qp, err := client.pd.CreateQP(o)
+		noError(t, err)
+		qps = append(qps, qp)
+	}
+	for i, s := range servers {
+		p := qps[i].Params()
+		noError(t, qps[i].Connect(s.qp.Params()))
+		noError(t, s.qp.Connect(p))
+	}
+	handed := func() (n uint64) {
+		for _, s := range servers {
+			n += statsOf(t, s.dev).PacketsHandedOver
+		}
+		return n
+	}
+	// Connections that send at the same time from one port.
+	round, deadline := 0, time.Now().Add(patience)
+	for ; handed() == 0 || round < 20; round++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("in %d rounds no run of packets had two destinations", round)
+		}
+		fill(client.mr.Bytes(), uint64(round))
+		for i, qp := range qps {
+			noError(t, qp.PostSend(&verbs.SendWR{
+				Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{client.mr.SGE(0, size)}, RemoteAddr: servers[i].mr.Addr(), RKey: servers[i].mr.RKey(),
+			}))
+		}
+		for range qps {
+			client.wait()
+		}
+		got := make([]byte, size)
+		for i, s := range servers {
+			noError(t, s.mr.Load(0, got))
+			if !bytes.Equal(got, client.mr.Bytes()) {
+				t.Fatalf("server %d has other bytes in round %d", i, round)
+			}
+		}
+	}
+	t.Logf("%d packets were handed over in %d rounds", handed(), round)
+}
+
+// The device that leads is killed: another leads, connections do not notice, and a new device has the seat.
+func TestGroupOutlivesItsLeader(t *testing.T) {
+	at := sharedAddress()
+	peer := startPeer(t)
+	first := openEnd(t, Config{}, verbs.QPOptions{Type: verbs.MP}, 4096)
+	connectPeer(peer, first, []*verbs.QP{first.qp}, openOrder{Addr: at, Type: verbs.MP, RecvDepth: 16, Memory: 4096})
+	var streams []*stream
+	var members []*verbs.Device
+	join := func() {
+		a, b := connectAt(t, at, verbs.MP)
+		streams = append(streams, newStream(a, b, 8192, 8), newStream(b, a, 8192, 8))
+		members = append(members, a.dev)
+	}
+	all := func() {
+		for _, s := range streams {
+			s.run(50)
+		}
+	}
+	leads := func(d *verbs.Device) bool {
+		g := engineOf(d).own.group
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.leader == nil
+	}
+	leaders := func() (n int) {
+		for _, d := range members {
+			if leads(d) {
+				n++
+			}
+		}
+		return n
+	}
+	join()
+	join()
+	all()
+	if n := leaders(); n != 0 {
+		t.Fatalf("%d devices lead besides the first", n)
+	}
+	peer.kill()
+	all()
+	eventually(t, "one of the others leads", func() bool { return leaders() == 1 })
+	eventually(t, "the other has come back to it", func() bool {
+		return statsOf(t, members[0]).SharingDevices+statsOf(t, members[1]).SharingDevices >= 2
+	})
+	join()
+	all()
+	g := engineOf(members[2]).own.group
+	g.mu.Lock()
+	if g.seat != firstSeat {
+		t.Errorf("the new device has seat %d, want that of the dead one", g.seat)
+	}
+	g.mu.Unlock()
+	// A device that closes is as good as one that was killed.
+	for i, d := range members {
+		if leads(d) {
+			noError(t, d.Close())
+			streams = append(streams[:2*i], streams[2*i+2:]...)
+			members = append(members[:i], members[i+1:]...)
+			break
+		}
+	}
+	eventually(t, "the next leads", func() bool { return leaders() == 1 })
+	all()
+}
+
+// An address that is another user's, or another program's, or full, is refused as before.
+func TestGroupRefuses(t *testing.T) {
+	at := sharedAddress()
+	var members []*group
+	for range maxSeats - 1 {
+		members = append(members, engineOf(openEnd(t, Config{Addr: at, Paths: 1}, verbs.QPOptions{}, 64).dev).own.group)
+	}
+	eventually(t, "all know all", func() bool {
+		for _, g := range members {
+			g.mu.Lock()
+			n := len(g.seats)
+			g.mu.Unlock()
+			if n != maxSeats {
+				return false
+			}
+		}
+		return true
+	})
+	before := openFiles()
+	if _, err := Open(Config{Addr: at, Paths: 1}); !errors.Is(err, ErrPortInUse) {
+		t.Errorf("one device too many: %v", err)
+	}
+	strange := loopbackAddr(uint32(os.Getpid())&0xffff | 0x4e0000)
+	socket, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(strange, rocePort)))
+	noError(t, err)
+	defer socket.Close()
+	if _, err := Open(Config{Addr: strange}); !errors.Is(err, ErrPortInUse) {
+		t.Errorf("the address of another program: %v", err)
+	}
+	// Somebody has the name and says nonsense.
+	name, err := net.ListenUnix("unixpacket", groupName(netip.AddrPortFrom(strange, rocePort)))
+	noError(t, err)
+	defer name.Close()
+	go func() {
+		for {
+			c, err := name.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte(`w{"seat":3,"parts":[1,2]}`))
+		}
+	}()
+	if _, err := Open(Config{Addr: strange}); !errors.Is(err, ErrPortInUse) {
+		t.Errorf("a leader that lies: %v", err)
+	}
+	socket.Close()
+	name.Close()
+	eventually(t, "no file is left open", func() bool { return openFiles() <= before })
+}
+
+// Who joins and says nonsense is refused and costs nothing.
+func TestGroupIgnoresNonsense(t *testing.T) {
+	at := sharedAddress()
+	a := openEnd(t, Config{Addr: at, Paths: 1}, verbs.QPOptions{}, 64)
+	before := openFiles()
+	for _, message := range []string{"", "j", "j{", "p", "p\x00\x00\x00\xff", "s12345678", `j{"seat":0,"part":5}`, `j{"seat":1,"part":-1}`, `j{"seat":99,"part":1}`, `t{"parts":[1]}`} {
+		conn, err := dialGroup(netip.AddrPortFrom(at, rocePort))
+		noError(t, err)
+		if message != "" {
+			conn.post([]byte(message), 1)
+		}
+		conn.CloseWrite()
+		for {
+			if _, _, files, err := conn.next(); err != nil {
+				break
+			} else {
+				closeAll(files)
+			}
+		}
+		conn.Close()
+	}
+	eventually(t, "no file is left open", func() bool { return openFiles() <= before+2 }) // the seats of the first device
+	b, c := connectAt(t, at, verbs.MP)
+	s := newStream(b, c, 8192, 8)
+	s.run(20)
+	if n := statsOf(t, a.dev).SharingDevices; n != 1 {
+		t.Errorf("%d devices share, want 1", n)
+	}
+}
+
+// Parts of numbers are claimed once, and free again when their device is closed.
+func TestPartsAreClaimedOnce(t *testing.T) {
+	const port = 1 // nobody's
+	var claims []part
+	seen := make(map[int]bool)
+	for range parts {
+		p := claimPart(port)
+		if p.number < 0 || seen[p.number] {
+			t.Fatalf("part %d of those that are left", p.number)
+		}
+		seen[p.number] = true
+		claims = append(claims, p)
+	}
+	if p := claimPart(port); p.number >= 0 {
+		t.Errorf("part %d twice", p.number)
+	}
+	if !claims[3].claimed(claims[5].number) {
+		t.Error("a part that is claimed seems free")
+	}
+	claims[5].release()
+	if claims[3].claimed(claims[5].number) {
+		t.Error("a part that was released seems claimed")
+	}
+	if p := claimPart(port); p.number != claims[5].number {
+		t.Errorf("part %d, want the one that is free", p.number)
+	} else {
+		p.release()
+	}
+	for i := range claims {
+		claims[i].release()
+	}
+	if _, err := unix.FcntlInt(uintptr(claims[0].claim), unix.F_GETFD, 0); err == nil {
+		t.Error("a released claim has a file")
+	}
+}

@@ -1,0 +1,181 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// joinGroup takes a seat in the group of an address.
+func joinGroup(at netip.AddrPort, p part, opt rxOptions, services []uint64) (*group, error) {
+	if p.number < 0 {
+		return nil, fmt.Errorf("%d devices of this host have all parts of the numbers", parts)
+	}
+	g := makeGroup(at, p, opt)
+	g.seat = -1
+	g.crowded.Store(true)
+	for _, s := range services {
+		g.services[s] = -1
+	}
+	return g, g.rejoin()
+}
+
+// rejoin enters the group of whoever leads it now.
+func (g *group) rejoin() error {
+	conn, err := dialGroup(g.at)
+	if err == nil && !g.keep(conn) {
+		err = net.ErrClosed
+	}
+	if err != nil {
+		return err
+	}
+	if err = g.enter(conn); err != nil {
+		g.drop(conn)
+	}
+	return err
+}
+
+// enter asks the leader for a seat, or says which one the device has.
+func (g *group) enter(conn *groupConn) error {
+	g.mu.Lock()
+	m := groupMessage{Part: g.part.number, Seat: g.seat, Parts: g.parts()}
+	for s := range g.services {
+		m.Services = append(m.Services, s)
+	}
+	sent := conn.tell(groupJoin, &m, g.sockets()...)
+	g.mu.Unlock()
+	if !sent {
+		return errors.New("the device that leads there does not respond")
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(groupPatience))
+	kind, m, files, err := conn.nextMessage()
+	_ = conn.SetReadDeadline(time.Time{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("the device that leads there does not respond: %w", err)
+	case kind == groupRefusal:
+		closeAll(files)
+		return errors.New(m.Refusal)
+	case kind != groupWelcome || len(m.Parts) != len(files) || m.Seat < 0 || m.Seat >= len(files):
+		closeAll(files)
+		return errors.New("the device that leads there does not make sense")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		closeAll(files)
+		return net.ErrClosed
+	}
+	closeAll(g.sockets())
+	g.seats, g.seat, g.leader = nil, m.Seat, conn
+	for i, fd := range files {
+		g.seats = append(g.seats, seat{fd: fd, part: m.Parts[i]})
+	}
+	return nil
+}
+
+// follow does what the leader says until it is gone, and then finds the next.
+func (g *group) follow() {
+	for {
+		g.mu.Lock()
+		conn := g.leader
+		g.mu.Unlock()
+		for g.heed(conn) {
+		}
+		g.drop(conn)
+		if !g.succeed() {
+			return
+		}
+	}
+}
+
+// heed takes one message of the leader; false when there is none any more.
+func (g *group) heed(conn *groupConn) bool {
+	kind, body, files, err := conn.next()
+	if err != nil {
+		return false
+	}
+	switch kind {
+	case groupPacket:
+		g.inject(body)
+	case groupTable:
+		var m groupMessage
+		if unmarshal(body, &m) {
+			g.takeTable(&m, files)
+			return true
+		}
+	case groupServed, groupRefusal:
+		var m groupMessage
+		if unmarshal(body, &m) {
+			select {
+			case g.replies <- m:
+			default: // nobody waits for it any more
+			}
+		}
+	}
+	closeAll(files)
+	return true
+}
+
+// takeTable notes who has which seat.
+func (g *group) takeTable(m *groupMessage, files []int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || len(m.Parts) != len(g.seats)+len(files) {
+		closeAll(files)
+		return
+	}
+	for _, fd := range files {
+		g.seats = append(g.seats, seat{fd: fd})
+	}
+	for i := range g.seats {
+		g.seats[i].part = m.Parts[i]
+	}
+}
+
+// succeed makes this device the leader, or a member of the next; false if it was closed.
+func (g *group) succeed() bool {
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if listener, err := net.ListenUnix("unixpacket", groupName(g.at)); err == nil {
+			if g.takeOver(listener) {
+				g.lead(listener)
+			}
+			return false
+		}
+		err := g.rejoin()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return err == nil
+		}
+		g.pause(pause) // another has the name, and does not accept yet
+	}
+}
+
+// takeOver makes this device the leader: it lets others in, and reads what comes for queue pair 1.
+func (g *group) takeOver(listener *net.UnixListener) bool {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		_ = listener.Close()
+		return false
+	}
+	g.listener, g.leader = listener, nil
+	for s := range g.services {
+		g.services[s] = g.seat
+	}
+	management, err := g.socketOf(managementSeat)
+	g.mu.Unlock()
+	if err != nil {
+		return true // as where the kernel has no such socket: connections go on, new ones are not made
+	}
+	g.engine.Lock()
+	defer g.engine.Unlock()
+	if g.engine.closed.Load() {
+		_ = management.close()
+		return true
+	}
+	g.addr.management = management
+	g.engine.watchSockets()
+	return true
+}

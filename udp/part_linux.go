@@ -1,0 +1,88 @@
+package udp
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
+)
+
+// Devices that share an address tell their packets apart by the upper bits of the queue pair's number:
+// each device of a network namespace has a part of the numbers to itself.
+
+const (
+	// partBits leaves a device four times the numbers that it has queue pairs at most, so that those of
+	// queue pairs which are gone are rarely seen again; and more devices than a host has processors.
+	partBits = 6
+	parts    = 1 << partBits
+)
+
+// part is a claim to a part of the numbers. It is a socket bound to a name, since the kernel gives a
+// name to one socket only and takes it back when the process dies, however it dies.
+type part struct {
+	number int // -1: none is left, the device has all numbers and shares no address
+	claim  int // the socket
+	port   uint16
+}
+
+// claimPart takes a part that no device with the same UDP port has, if there is one.
+func claimPart(port uint16) part {
+	first := rand.IntN(parts)
+	for i := range parts {
+		p := part{number: (first + i) % parts, port: port}
+		fd, err := bindName(partName(port, p.number))
+		if err == nil {
+			p.claim = fd
+			return p
+		}
+		if err != unix.EADDRINUSE {
+			break // no files, or no Unix sockets in the sandbox
+		}
+	}
+	return part{number: -1, claim: -1, port: port}
+}
+
+func partName(port uint16, number int) string { return fmt.Sprintf("@braid/%d/part/%d", port, number) }
+
+// bindName takes an abstract name: one that is in no file system.
+func bindName(name string) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// claimed says whether a device still has a part.
+func (p *part) claimed(number int) bool {
+	fd, err := bindName(partName(p.port, number))
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err != nil
+}
+
+// numbers is the part as verbs knows it.
+func (p *part) numbers() verbs.Part {
+	if p.number < 0 {
+		return verbs.Part{}
+	}
+	return verbs.Part{Bits: partBits, Value: uint32(p.number)}
+}
+
+// partOf is the part that a queue pair's number is in.
+func partOf(n wire.QPN) int { return int(n >> (24 - partBits)) }
+
+func (p *part) release() {
+	if p.claim >= 0 {
+		_ = unix.Close(p.claim)
+		p.claim = -1
+	}
+}
