@@ -27,8 +27,8 @@ type Listener struct {
 }
 
 // Listen listens on a port of the device's address; port 0 takes a free one. A
-// device that was opened without an address listens at all addresses of the host
-// at which no other program holds the device's UDP port (see Device.Query).
+// device that was opened without an address listens at all addresses of the host (see Device.Query).
+// Several processes may: a port is one's only, as in TCP.
 func (m *Manager) Listen(port uint16) (*Listener, error) {
 	return m.listen(port, (*machine.Machine).Listen)
 }
@@ -75,7 +75,7 @@ func (m *Manager) claimPort(port uint16) (uint16, error) {
 		if m.listeners[port] != nil {
 			err = fmt.Errorf("%w: %d", ErrInUse, port)
 		} else if err = m.device.Serve(uint64(mad.PortService(port))); errors.Is(err, verbs.ErrServed) {
-			err = fmt.Errorf("%w: %d: %w", ErrInUse, port, err)
+			err = fmt.Errorf("%w: %d: %w", ErrInUse, port, verbs.ErrServed)
 		}
 		if err == nil || chosen || !errors.Is(err, ErrInUse) {
 			return port, err

@@ -18,7 +18,7 @@ const (
 )
 
 // spareAddresses is how many more addresses a host has that are reached over every
-// path: RoCE has one UDP port, so that each process needs an address of its own.
+// path, so that processes need not share one.
 const spareAddresses = 8
 
 // Role is what a node is in the network.

@@ -155,8 +155,8 @@ func (e *engine) take(ip netip.Addr) (*address, error) {
 	return a, nil
 }
 
-// Listen makes the device reachable at every address of the host at which no
-// other program holds the port.
+// Listen makes the device reachable at every address of the host, unless somebody holds the port
+// there who does not share it.
 func (e *engine) Listen() error {
 	if !e.anywhere() {
 		return nil
@@ -247,7 +247,7 @@ func (e *engine) use(remote netip.Addr, a *address) {
 
 // addressTowards returns the address that the route to the peer has. To a peer on
 // this host, whose address the route would have as the source too, a device talks
-// from its own loopback address.
+// from its own loopback address, or shares the peer's.
 func (e *engine) addressTowards(remote netip.Addr) (*address, error) {
 	own := e.own
 	if !e.anywhere() {
@@ -268,10 +268,11 @@ func (e *engine) addressTowards(remote netip.Addr) (*address, error) {
 	if a := e.held(source); a != nil {
 		return a, nil
 	}
-	if onThisHost {
-		return nil, fmt.Errorf("udp: %w: %v is of this host and another program's; IPv4 has loopback addresses for both", ErrPortInUse, remote)
+	a, err := e.take(source)
+	if onThisHost && errors.Is(err, ErrPortInUse) {
+		return nil, fmt.Errorf("udp: %v is of this host and another program's, and IPv4 has loopback addresses for both: %w", remote, err)
 	}
-	return e.take(source)
+	return a, err
 }
 
 // checkedRoute is the route that the kernel was asked for last.

@@ -22,6 +22,9 @@ type Config struct {
 	// Loopback leaves it at that: the device has a free address of 127.0.0.0/8 and no
 	// other, so that only programs on this host reach it. Addr must be zero then.
 	Loopback bool
+	// Exclusive keeps the device's addresses for itself. Otherwise devices of the same user,
+	// in this process and in others, may have them too.
+	Exclusive bool
 	// Port is the UDP port to receive on and to send to; 0 means 4791.
 	Port uint16
 	// Paths is the number of virtual paths that a connection may have, each from a

@@ -31,6 +31,10 @@
 // its connections and listeners need. What it sends carries the address at which
 // the peer knows it, since the peer drops anything else and the ICRC covers it.
 //
+// Devices of one user, in one process or in many, share addresses (group): each has a socket of its own there,
+// and the kernel chooses by the queue pair. One of them reads what is for queue pair 1 and hands over what is for
+// others; another does when it is gone.
+//
 // # Limits of what a socket shows
 //
 // A UDP socket does not show the IP identification that the ICRC of a standard

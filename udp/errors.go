@@ -8,7 +8,7 @@ import "errors"
 var (
 	// ErrUnsupported is returned on systems other than Linux.
 	ErrUnsupported = errors.New("the udp engine needs Linux")
-	// ErrPortInUse means that another socket holds the address and port.
+	// ErrPortInUse means that another socket holds the address and port, and is none of a device that shares it.
 	ErrPortInUse = errors.New("the UDP port is in use")
 	// ErrNoAddress means that this host does not own the address, or lacks its family.
 	ErrNoAddress = errors.New("the address does not belong to this host")

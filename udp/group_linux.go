@@ -133,7 +133,7 @@ func (g *group) socketOf(i int) (*rxSocket, error) {
 	return rxOf(fd, opt)
 }
 
-// start lets others join an address, or what they say be heard.
+// start lets others join an address, or follows who leads there.
 func (a *address) start(e *engine) {
 	g := a.group
 	if g == nil {

@@ -196,6 +196,14 @@ func TestGroupRefuses(t *testing.T) {
 	if _, err := Open(Config{Addr: at, Paths: 1}); !errors.Is(err, ErrPortInUse) {
 		t.Errorf("one device too many: %v", err)
 	}
+	if _, err := Open(Config{Addr: at, Paths: 1, Exclusive: true}); !errors.Is(err, ErrPortInUse) {
+		t.Errorf("a device that does not share: %v", err)
+	}
+	exclusive := openEnd(t, Config{Addr: at.Next(), Paths: 1, Exclusive: true}, verbs.QPOptions{}, 64)
+	before = openFiles()
+	if _, err := Open(Config{Addr: exclusive.dev.Query().Local, Paths: 1}); !errors.Is(err, ErrPortInUse) {
+		t.Errorf("the address of one that does not share: %v", err)
+	}
 	strange := loopbackAddr(uint32(os.Getpid())&0xffff | 0x4e0000)
 	socket, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(strange, rocePort)))
 	noError(t, err)

@@ -11,7 +11,7 @@ import (
 // joinGroup takes a seat in the group of an address.
 func joinGroup(at netip.AddrPort, p part, opt rxOptions, services []uint64) (*group, error) {
 	if p.number < 0 {
-		return nil, fmt.Errorf("%d devices of this host have all parts of the numbers", parts)
+		return nil, errors.New("this device shares no address: it was told not to, or others have all parts of the numbers")
 	}
 	g := makeGroup(at, p, opt)
 	g.seat = -1

@@ -23,7 +23,10 @@ func Open(cfg Config) (*verbs.Device, error) {
 
 // newEngine opens the sockets and starts the background thread.
 func newEngine(cfg Config) (*engine, error) {
-	p := claimPart(cfg.Port)
+	p := noClaim
+	if !cfg.Exclusive {
+		p = claimPart(cfg.Port)
+	}
 	own, err := firstAddress(&cfg, p)
 	if err != nil {
 		p.release()

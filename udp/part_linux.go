@@ -23,10 +23,13 @@ const (
 // part is a claim to a part of the numbers. It is a socket bound to a name, since the kernel gives a
 // name to one socket only and takes it back when the process dies, however it dies.
 type part struct {
-	number int // -1: none is left, the device has all numbers and shares no address
+	number int // -1: none, the device has all numbers and shares no address
 	claim  int // the socket
 	port   uint16
 }
+
+// noClaim is that of a device which shares nothing.
+var noClaim = part{number: -1, claim: -1}
 
 // claimPart takes a part that no device with the same UDP port has, if there is one.
 func claimPart(port uint16) part {
@@ -42,7 +45,7 @@ func claimPart(port uint16) part {
 			break // no files, or no Unix sockets in the sandbox
 		}
 	}
-	return part{number: -1, claim: -1, port: port}
+	return noClaim
 }
 
 func partName(port uint16, number int) string { return fmt.Sprintf("@braid/%d/part/%d", port, number) }

@@ -18,7 +18,7 @@ var (
 	// ErrAddress: an address handle that names no address.
 	ErrAddress = errors.New("unknown address handle")
 	// ErrServed: another device at the same address has the service.
-	ErrServed = errors.New("another program on this host has it")
+	ErrServed = errors.New("another program of this host listens there")
 	// ErrNoDetour: the engine cannot let packets take another way than its network.
 	ErrNoDetour = errors.New("packets have no way but the engine's network")
 	// ErrCQOverflow: more completions came than the completion queue holds.

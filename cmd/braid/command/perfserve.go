@@ -40,9 +40,8 @@ func newPerfServe() *cobra.Command {
 		Short: "Serve measurements",
 		Long: `serve waits for tests, at the same time or one after the other, until it is
 interrupted. Clients reach it through the RDMA connection manager; everything
-travels over UDP port 4791, of each address of this machine that no other
-process has. An address has one such port, so that a second server needs an
-address of its own: --bind loopback takes a free one of 127.0.0.0/8.
+travels over UDP port 4791, of each address of this machine. Programs of one
+user share it, and each needs a --port of its own.
 
 What strangers can take of this machine is bounded: --max-clients of them at the
 same time, --max-memory for all their tests together, and a quarter of both for

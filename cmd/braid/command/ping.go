@@ -373,7 +373,7 @@ func explainPing(host string, err error) error {
 	case errors.Is(err, ping.ErrNoResponder):
 		return fmt.Errorf("%w (is `braid ping serve` running there?)", err)
 	case errors.Is(err, udp.ErrPortInUse):
-		return fmt.Errorf("ping %s: another program of this machine has the address that leads there, perhaps `braid ping serve`: choose another with --local, or let it have another with --bind: %w", host, err)
+		return fmt.Errorf("ping %s: another program of this machine has the address that leads there and does not share it; choose another with --local: %w", host, err)
 	}
 	return fmt.Errorf("ping %s: %w", host, err)
 }

@@ -30,10 +30,8 @@ func newPingServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Reply to the probes of 'braid ping'",
 		Long: `serve replies to probes until it is interrupted, and then tells what it has
-seen. Everything travels over UDP port 4791, of each address of this machine
-that no other process has. An address has one such port, so that a second
-program needs an address of its own: --bind loopback takes a free one of
-127.0.0.0/8.
+seen. Everything travels over UDP port 4791, of each address of this machine;
+programs of one user share it, and each needs a --port of its own.
 
 It keeps nothing for who sends datagrams, replies with no more bytes than it was
 sent, and to each source at --rate per second. WRITEs need connections, of which
