@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -41,7 +42,7 @@ func claimPart(port uint16) part {
 			p.claim = fd
 			return p
 		}
-		if err != unix.EADDRINUSE {
+		if !errors.Is(err, unix.EADDRINUSE) {
 			break // no files, or no Unix sockets in the sandbox
 		}
 	}
