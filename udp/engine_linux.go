@@ -262,15 +262,17 @@ func (e *engine) Close() error {
 			e.wakeSleeper(sleeperApp)
 			time.Sleep(50 * time.Microsecond)
 		}
-		err = e.closeFiles()
-		for _, g := range e.groups() {
-			g.running.Wait()
+		var groups []*group
+		groups, err = e.closeFiles()
+		for _, g := range groups {
+			g.running.Wait() // without the lock, which they may wait for
 		}
 	})
 	return err
 }
 
-func (e *engine) closeFiles() error {
+// closeFiles closes what is open, and returns the groups that it leaves.
+func (e *engine) closeFiles() ([]*group, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.waking.Lock()
@@ -281,5 +283,5 @@ func (e *engine) closeFiles() error {
 		err = errors.Join(err, a.close())
 	}
 	e.part.release()
-	return err
+	return e.groups(), err
 }

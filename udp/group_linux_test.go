@@ -237,7 +237,7 @@ func TestGroupIgnoresNonsense(t *testing.T) {
 	at := sharedAddress()
 	a := openEnd(t, Config{Addr: at, Paths: 1}, verbs.QPOptions{}, 64)
 	before := openFiles()
-	for _, message := range []string{"", "j", "j{", "p", "p\x00\x00\x00\xff", "s12345678", `j{"seat":0,"part":5}`, `j{"seat":1,"part":-1}`, `j{"seat":99,"part":1}`, `t{"parts":[1]}`} {
+	for _, message := range []string{"", "j", "j{", "p", "p\x00\x00\x00\xff", "s12345678", `j{"seat":-1,"part":5}`, `j{"version":1,"seat":0,"part":5}`, `j{"version":1,"seat":1,"part":-1}`, `j{"version":1,"seat":99,"part":1}`, `t{"parts":[1]}`} {
 		conn, err := dialGroup(netip.AddrPortFrom(at, rocePort))
 		noError(t, err)
 		if message != "" {

@@ -78,6 +78,9 @@ func (g *group) admit(conn *groupConn, m *groupMessage, files []int) (i int, ref
 	defer g.mu.Unlock()
 	fresh, err := -1, g.assemble()
 	switch {
+	case m.Version != groupVersion:
+		closeAll(files)
+		err = errors.New("the device that leads there is of another version of braid")
 	case g.closed || err != nil || m.Part < 0 || m.Part >= parts:
 		closeAll(files)
 		err = errors.New("the device that leads there closes, or has no files left")

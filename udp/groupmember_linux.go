@@ -40,7 +40,7 @@ func (g *group) rejoin() error {
 // enter asks the leader for a seat, or says which one the device has.
 func (g *group) enter(conn *groupConn) error {
 	g.mu.Lock()
-	m := groupMessage{Part: g.part.number, Seat: g.seat, Parts: g.parts()}
+	m := groupMessage{Version: groupVersion, Part: g.part.number, Seat: g.seat, Parts: g.parts()}
 	for s := range g.services {
 		m.Services = append(m.Services, s)
 	}

@@ -28,6 +28,7 @@ const (
 
 // groupMessage is what is not a packet.
 type groupMessage struct {
+	Version  int      `json:"version,omitempty"`  // groupVersion, of who joins
 	Part     int      `json:"part,omitempty"`     // of the member
 	Seat     int      `json:"seat"`               // that it has; -1: none yet
 	Parts    []int    `json:"parts,omitempty"`    // by seat: the part of who has it, or noPart
@@ -37,6 +38,8 @@ type groupMessage struct {
 }
 
 const (
+	// groupVersion is of the messages, and of how many bits of a number are the part.
+	groupVersion = 1
 	// groupPatience is how long a device waits for another of the same user to respond: it may have
 	// lost the processor, or be stopped.
 	groupPatience = 2 * time.Second

@@ -129,7 +129,7 @@ func ackPercent(r *experiment.Reading) float64 {
 func rows() []experiment.Row {
 	long := name(usual)
 	return []experiment.Row{
-		{Quantity: "virtual paths of a flow at start-up", Published: 54, Tolerance: table.Relative(0.1), Value: experiment.Mean(long, atStart), Note: "drawn at random from 256, so some twice"},
+		{Quantity: "virtual paths of a flow at start-up", Published: 54, Tolerance: table.Relative(0.1), Value: experiment.Mean(long, atStart), Note: "a window of them, each another of 256"},
 		{Quantity: "virtual paths that a long flow has used", Published: 65, Tolerance: table.Between(60, 70), Value: experiment.Mean(long, atEnd), Note: "published: 60 to 70"},
 		{Quantity: "virtual paths of a long flow, in use within a round trip", Published: 65, Tolerance: table.Between(60, 70), Value: experiment.Mean(long, inUse), Note: "a second reading"},
 		{Quantity: "acknowledgements, payload 1448 B", Unit: "% of data", Published: 4, Tolerance: table.AtMost(4), Value: experiment.Mean(alone(payload), acks), Note: "published: below 4; ours have 106 B on the link"},
