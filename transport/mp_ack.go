@@ -332,7 +332,7 @@ func (m *MP) pollProbe(now Time, p *Packet) bool {
 		return false
 	}
 	if m.alive.takeQuestion() {
-		m.buildProbe(now, m.nextPath(now, 0), p)
+		m.buildProbe(now, m.nextPath(now, 0, noPath), p)
 		return true
 	}
 	path, ok := m.paths.probe(now)

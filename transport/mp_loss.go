@@ -17,8 +17,8 @@ type lossRecovery interface {
 	inFlight() int
 	// next returns the packet to send again, if any. It stays the same until it is sent.
 	next(id streamID) (seq, bool)
-	// oldest returns the oldest packet that is believed to be in the network, and when it was sent.
-	oldest(id streamID) (seq, Time, bool)
+	// oldest returns the oldest packet that is believed to be in the network.
+	oldest(id streamID) (overdue, bool)
 	// nacked notes that the receiver misses s and refused `refused`, which had been
 	// sent before if again.
 	nacked(id streamID, n nackedPacket, believedFrom Time)
@@ -34,6 +34,13 @@ type lossRecovery interface {
 	forgive(p Path)
 	// verdicts returns what was found out since the last call; it is valid until the next.
 	verdicts() []verdict
+}
+
+// overdue is a packet that may have been lost, since nothing was said of it.
+type overdue struct {
+	at     seq
+	sentAt Time
+	path   Path // by which it went last; noPath where that is not tracked
 }
 
 // nackedPacket is what a sequence NAK names.

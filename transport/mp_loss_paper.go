@@ -23,9 +23,9 @@ func (r *paperRecovery) sent(id streamID, s seq, _ Path, now Time, again bool) {
 func (r *paperRecovery) acked(id streamID, s seq, _ Path, _ bool) bool {
 	return r.streams[id].acked(s)
 }
-func (r *paperRecovery) advanced(id streamID, to seq)         { r.streams[id].advanced(to) }
-func (r *paperRecovery) next(id streamID) (seq, bool)         { return r.streams[id].next() }
-func (r *paperRecovery) oldest(id streamID) (seq, Time, bool) { return r.streams[id].oldest() }
+func (r *paperRecovery) advanced(id streamID, to seq)       { r.streams[id].advanced(to) }
+func (r *paperRecovery) next(id streamID) (seq, bool)       { return r.streams[id].next() }
+func (r *paperRecovery) oldest(id streamID) (overdue, bool) { return r.streams[id].oldest() }
 func (r *paperRecovery) nacked(id streamID, n nackedPacket, _ Time) {
 	r.streams[id].nacked(n)
 }
@@ -120,8 +120,8 @@ func (r *paperStream) next() (seq, bool) {
 	return 0, false
 }
 
-func (r *paperStream) oldest() (seq, Time, bool) {
-	return r.una, r.lastSent, r.una < r.nxt
+func (r *paperStream) oldest() (overdue, bool) {
+	return overdue{r.una, r.lastSent, noPath}, r.una < r.nxt
 }
 
 // nacked enters recovery mode (§3.5). The refused packet has left the network.

@@ -115,6 +115,30 @@ func TestMPEarlyRetransmission(t *testing.T) {
 	}
 }
 
+// A tail that is sent again leaves the path of which nothing is said, also where the policy is in the middle of a run there:
+// the path back may be dead, or the path itself.
+func TestMPTailTakesAnotherPath(t *testing.T) {
+	for name, policy := range policies {
+		if name == "single" {
+			continue
+		}
+		o, attr := PaperOptions(), mpAttr()
+		o.Selective, o.MinRTO, o.InitialWindow, o.Run, o.Policy, o.ProbeProbability = true, 10*time.Millisecond, 8, 15, policy, 0
+		attr.Paths = 2
+		q := newMPTestWith(t, o, attr)
+		q.write(1)
+		last := q.wantSent("the tail", 0)[0].Path
+		for range maxEarly {
+			q.advanceToTimer()
+			again := q.wantSent("the tail again", 0)[0].Path
+			if again == last {
+				t.Errorf("%s: the tail goes by path %d again", name, again)
+			}
+			last = again
+		}
+	}
+}
+
 // §3.5: early retransmission is for when there is no new data.
 func TestMPNewDataGoesBeforeEarlyRetransmission(t *testing.T) {
 	q := newMPTest(t, func(o *MPOptions) { o.MinRTO = 10 * time.Millisecond })

@@ -224,17 +224,18 @@ func (r *selective) next(id streamID) (seq, bool) {
 
 // oldest: when all that is outstanding has arrived, only the receiver's word
 // that it is complete was lost; any packet makes it repeat it.
-func (r *selective) oldest(id streamID) (seq, Time, bool) {
+func (r *selective) oldest(id streamID) (overdue, bool) {
 	st := &r.streams[id]
 	for s := st.una; s < st.nxt; s++ {
 		if rec := st.at(s); !rec.acked && !rec.lost {
-			return s, rec.sentAt, true
+			return overdue{s, rec.sentAt, rec.path}, true
 		}
 	}
 	if st.una < st.nxt && st.at(st.una).acked {
-		return st.una, st.at(st.una).sentAt, true
+		rec := st.at(st.una)
+		return overdue{st.una, rec.sentAt, rec.path}, true
 	}
-	return 0, 0, false
+	return overdue{}, false
 }
 
 // nacked believes a NACK of what was sent before believedFrom. A packet sent

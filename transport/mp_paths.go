@@ -111,8 +111,10 @@ func (s *pathSet) counters() []PathCounters {
 
 // next returns the path of the next packet, of some bytes of payload. It asks the policy, unless it is
 // time to probe: once per round trip, with probability p, a packet goes to a
-// random virtual path (§3.5).
-func (s *pathSet) next(now Time, bytes int, r *rand.Rand) (p Path, probe bool) {
+// random virtual path (§3.5). A packet of which nothing was said goes by another path than the one that it went by
+// before: a policy that is in the middle of a run there, or whose turns fall together with those of the other
+// stream, would have it go there until its retries are used up, though others are well.
+func (s *pathSet) next(now Time, bytes int, avoid Path, r *rand.Rand) (p Path, probe bool) {
 	if s.size == 0 {
 		s.size = 8 * int32(bytes)
 	}
@@ -121,6 +123,9 @@ func (s *pathSet) next(now Time, bytes int, r *rand.Rand) (p Path, probe bool) {
 		s.clocked.At(now)
 	}
 	p = s.policy.Next()
+	if p == avoid {
+		return s.besides(p, r), false
+	}
 	if s.probeNew {
 		s.probeNew = false
 		if q := s.toProbe(r); !s.table.look(q).Retired {
@@ -128,6 +133,18 @@ func (s *pathSet) next(now Time, bytes int, r *rand.Rand) (p Path, probe bool) {
 		}
 	}
 	return p, false
+}
+
+// besides returns another path than p that is in use, if there is one.
+func (s *pathSet) besides(p Path, r *rand.Rand) Path {
+	paths := s.table.len()
+	first := r.IntN(paths)
+	for i := range paths {
+		if q := Path((first + i) % paths); q != p && !s.table.look(q).Retired {
+			return q
+		}
+	}
+	return p
 }
 
 // rollProbe decides once per round trip, with a probability, whether the next

@@ -37,7 +37,7 @@ func (m *MP) mayTransmit(id streamID) bool {
 // sendNext sends the next packet of a stream: what was lost, then what is new.
 func (m *MP) sendNext(now Time, id streamID, p *Packet) bool {
 	if s, ok := m.loss.next(id); ok {
-		return m.mayResend(now, id, s) && m.sendAgain(now, id, s, p)
+		return m.mayResend(now, id, s) && m.sendAgain(now, id, s, noPath, p)
 	}
 	o := &m.out[id]
 	if !o.spanOpen(m.gate.span) || id == requests && m.req.holds(o.nxt) || !o.midMessage() && !m.beginNext(now, id) {
@@ -49,7 +49,7 @@ func (m *MP) sendNext(now Time, id streamID, p *Packet) bool {
 func (m *MP) sendNew(now Time, id streamID, p *Packet) bool {
 	o := &m.out[id]
 	s := o.nxt
-	path, ok := m.buildData(now, id, s, false, p)
+	path, ok := m.buildData(now, id, s, false, noPath, p)
 	if !ok {
 		return false
 	}
@@ -62,8 +62,8 @@ func (m *MP) sendNew(now Time, id streamID, p *Packet) bool {
 	return true
 }
 
-func (m *MP) sendAgain(now Time, id streamID, s seq, p *Packet) bool {
-	path, ok := m.buildData(now, id, s, true, p)
+func (m *MP) sendAgain(now Time, id streamID, s seq, avoid Path, p *Packet) bool {
+	path, ok := m.buildData(now, id, s, true, avoid, p)
 	if !ok {
 		return false
 	}
@@ -148,9 +148,9 @@ func (m *MP) hasData() bool {
 	return false
 }
 
-// nextPath is the path of the next packet, of some bytes of payload.
-func (m *MP) nextPath(now Time, bytes int) Path {
-	p, probe := m.paths.next(now, bytes, m.cfg.Rand)
+// nextPath is the path of the next packet, of some bytes of payload, and not the one to avoid if there are others.
+func (m *MP) nextPath(now Time, bytes int, avoid Path) Path {
+	p, probe := m.paths.next(now, bytes, avoid, m.cfg.Rand)
 	if probe {
 		m.count.Probes++
 		m.tracePath(now, TraceProbed, p)
@@ -162,7 +162,7 @@ func (m *MP) nextPath(now Time, bytes int) Path {
 // false when the memory of the message is gone: of a request that is not the
 // oldest nothing is sent until those before it are complete, so that the failure is
 // that of the right request.
-func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Path, bool) {
+func (m *MP) buildData(now Time, id streamID, s seq, again bool, avoid Path, p *Packet) (Path, bool) {
 	msg := m.out[id].find(s)
 	offset := uint32(s - msg.first)
 	p.Spans = p.Spans[:0]
@@ -187,7 +187,7 @@ func (m *MP) buildData(now Time, id streamID, s seq, again bool, p *Packet) (Pat
 		}
 		msg.buildRequest(w, m.attr.MTU, offset, p)
 	}
-	path := m.nextPath(now, p.Length)
+	path := m.nextPath(now, p.Length, avoid)
 	p.Path = path
 	p.MP = wire.MPData{ReTx: again, Sync: msg.sync, Path: uint16(path), MSN: msg.msn, Offset: offset, SentAt: now.stamp()}
 	p.Pad = uint8(-p.Length & 3)

@@ -86,18 +86,18 @@ func (m *MP) sendEarly(now Time, id streamID, p *Packet) bool {
 	if !o.outstanding() || o.early >= maxEarly || !m.mayTransmit(id) {
 		return false
 	}
-	s, sentAt, ok := m.loss.oldest(id)
-	if !ok || !m.mayResend(now, id, s) {
+	tail, ok := m.loss.oldest(id)
+	if !ok || !m.mayResend(now, id, tail.at) {
 		return false
 	}
-	if due := sentAt + m.rtt.early(m.opt.EarlyRetransmit)<<o.early; now < due {
+	if due := tail.sentAt + m.rtt.early(m.opt.EarlyRetransmit)<<o.early; now < due {
 		m.timers.arm(timerEarly.of(id), due)
 		return false
 	}
 	o.early++
 	m.count.EarlyRetransmits++
 	m.timers.disarm(timerEarly.of(id))
-	return m.sendAgain(now, id, s, p)
+	return m.sendAgain(now, id, tail.at, tail.path, p)
 }
 
 // replaceOverdue sends an overdue packet again though the window is full: where

@@ -5,6 +5,9 @@ import "github.com/braid-rdma/braid/wire"
 // Path is a virtual path: the index of a UDP source port (MP-RDMA §3.1).
 type Path uint16
 
+// noPath is none: MaxPaths is far below it.
+const noPath Path = 0xffff
+
 // Packet is one packet on its way between a queue pair and an engine. The
 // engine owns it and reuses it; Spans is appended to a slice of length zero.
 type Packet struct {

@@ -43,6 +43,9 @@ func (g *group) serveMember(conn *groupConn) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
+	for end := time.Now().Add(groupPatience / 2); m.Seat < 0 && g.awaits() && time.Now().Before(end); {
+		g.pause(time.Millisecond)
+	}
 	i, refusal := g.admit(conn, &m, files)
 	if refusal != nil {
 		conn.tell(groupRefusal, refusal)
@@ -72,16 +75,30 @@ func (g *group) serveMember(conn *groupConn) {
 	}
 }
 
+// awaits says whether a device that lives has not come back yet, after the one that led was gone. It may have a socket
+// that we do not know of, and so there is no telling which place a new one would have.
+func (g *group) awaits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.seats {
+		if s := &g.seats[i]; s.conn == nil && i != g.seat && s.part != noPart && g.part.claimed(s.part) {
+			return true
+		}
+	}
+	return false
+}
+
 // admit gives a device a seat, or refuses. The files are its sockets, if it has a seat already.
 func (g *group) admit(conn *groupConn, m *groupMessage, files []int) (i int, refusal *groupMessage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	fresh, err := -1, g.assemble()
+	var err error
+	fresh := -1
 	switch {
-	case m.Version != groupVersion:
+	case m.Version != groupVersion || m.Part < 0 || m.Part >= parts:
 		closeAll(files)
 		err = errors.New("the device that leads there is of another version of braid")
-	case g.closed || err != nil || m.Part < 0 || m.Part >= parts:
+	case g.closed || g.assemble() != nil:
 		closeAll(files)
 		err = errors.New("the device that leads there closes, or has no files left")
 	case m.Seat >= 0:
