@@ -38,7 +38,7 @@ func Example() {
 	defer client.Close()
 
 	ctx := context.Background()
-	listener, err := server.Listen(7174)
+	listener, err := server.Listen(0) // a free port
 	if err != nil {
 		log.Fatal(err)
 	}

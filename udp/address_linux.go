@@ -73,7 +73,7 @@ func openFirst(cfg *Config, p part, ip netip.Addr, services []uint64) (*address,
 func joinAddress(cfg *Config, p part, ip netip.Addr, services []uint64, inUse error) (*address, error) {
 	g, err := joinGroup(netip.AddrPortFrom(ip, cfg.Port), p, cfg.rxOptions(), services)
 	if err != nil {
-		return nil, fmt.Errorf("%w; no device of this user shares it: %w", inUse, err)
+		return nil, fmt.Errorf("%w; nor can it be shared: %w", inUse, err)
 	}
 	rx, err := g.socketOf(g.seat)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -230,6 +231,27 @@ func TestGroupRefuses(t *testing.T) {
 	socket.Close()
 	name.Close()
 	eventually(t, "no file is left open", func() bool { return openFiles() <= before })
+}
+
+// A leader that is stopped keeps nobody waiting.
+func TestGroupOfAStoppedLeader(t *testing.T) {
+	at := sharedAddress()
+	peer := startPeer(t)
+	peer.tell(order{Open: &openOrder{Addr: at, Type: verbs.MP, Memory: 64}})
+	noError(t, peer.cmd.Process.Signal(unix.SIGSTOP))
+	defer peer.cmd.Process.Signal(unix.SIGCONT)
+	eventually(t, "it is stopped", func() bool { return stopped(int32(peer.cmd.Process.Pid)) })
+	if _, err := Open(Config{Addr: at, Paths: 1}); !errors.Is(err, ErrPortInUse) || !strings.Contains(err.Error(), "is stopped") {
+		t.Errorf("its address: %v", err)
+	}
+	noError(t, peer.cmd.Process.Signal(unix.SIGCONT))
+	eventually(t, "it shares", func() bool {
+		dev, err := Open(Config{Addr: at, Paths: 1})
+		if err == nil {
+			noError(t, dev.Close())
+		}
+		return err == nil
+	})
 }
 
 // Who joins and says nonsense is refused and costs nothing.

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,11 +51,12 @@ const (
 )
 
 // errNoLeader: nobody has the name of a group.
-var errNoLeader = errors.New("nobody offers to")
+var errNoLeader = errors.New("no device of braid has it")
 
 // groupConn is the connection of two devices of a group.
 type groupConn struct {
 	*net.UnixConn
+	pid    int32 // of the other end
 	buffer [groupBuffer]byte
 	rights [groupFiles*4 + 64]byte
 }
@@ -71,11 +73,24 @@ func dialGroup(addr netip.AddrPort) (*groupConn, error) {
 		return nil, errNoLeader
 	}
 	conn := &groupConn{UnixConn: c}
-	if !conn.sameUser() {
+	switch {
+	case !conn.sameUser():
+		err = errors.New("another user has it")
+	case stopped(conn.pid):
+		err = fmt.Errorf("process %d has it and is stopped", conn.pid)
+	}
+	if err != nil {
 		_ = conn.Close()
-		return nil, errors.New("it belongs to another user")
+		return nil, err
 	}
 	return conn, nil
+}
+
+// stopped says whether a process does not run, as after SIGSTOP. What cannot be seen, of another namespace perhaps, runs.
+func stopped(pid int32) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, found := bytes.Cut(stat, []byte(") ")) // behind the name of the program
+	return err == nil && found && len(state) > 0 && (state[0] == 'T' || state[0] == 't')
 }
 
 // sameUser says whether the other end is of the same user. Anybody can take a name, and whoever is in a
@@ -87,7 +102,9 @@ func (c *groupConn) sameUser() (same bool) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		same = err == nil && int(peer.Uid) == os.Geteuid()
+		if err == nil {
+			same, c.pid = int(peer.Uid) == os.Geteuid(), peer.Pid
+		}
 	})
 	return same
 }
