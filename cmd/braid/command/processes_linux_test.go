@@ -199,6 +199,37 @@ func TestSecondServerAtAnAddress(t *testing.T) {
 	}
 }
 
+// Servers that are given one address share it, whoever dies; a port is one's only.
+func TestServersShareAnAddress(t *testing.T) {
+	pid := os.Getpid()
+	host := fmt.Sprintf("127.81.%d.%d", pid>>8&0xff, pid&0xff)
+	start := func() (*command, string) {
+		server := startCommand(t, "perf", "serve", "--bind", host, "--port", "0")
+		_, port := server.awaitAddress(t)
+		return server, port
+	}
+	measure := func(port string) {
+		t.Helper()
+		if code, _, stderr := braid(t, "perf", "write", "bw", host, "-p", port, "-n", "100"); code != cli.ExitOK {
+			t.Errorf("exit code %d, %q", code, stderr)
+		}
+	}
+	first, port1 := start()
+	_, port2 := start()
+	measure(port1)
+	measure(port2)
+	if code, _, stderr := braid(t, "perf", "serve", "--bind", host, "--port", port1); code != cli.ExitFailed || !strings.Contains(stderr, "in use") {
+		t.Errorf("the port of another: exit code %d, %q", code, stderr)
+	}
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.awaitExit(t)
+	measure(port2)
+	_, port3 := start()
+	measure(port3)
+}
+
 func TestNobodyListensOnThePort(t *testing.T) {
 	server := startCommand(t, "perf", "serve", "--bind", "loopback", "--port", "18600")
 	host, _ := server.awaitAddress(t)
