@@ -1,6 +1,8 @@
 package udp
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
@@ -31,6 +33,8 @@ type group struct {
 	// mu is taken after the engine's lock, where both are, and held for no longer than system calls that do
 	// not wait.
 	mu       sync.Mutex
+	self     holder
+	life     int // the socket of that name; -1: none yet
 	seat     int
 	seats    []seat // none: nobody else ever was here
 	listener *net.UnixListener
@@ -47,10 +51,24 @@ type group struct {
 
 // seat is a socket of the group, and whose it is.
 type seat struct {
-	fd   int
-	part int        // noPart: nobody's
-	conn *groupConn // to the member; nil: it is this device, or not known to live
+	fd     int
+	holder holder
+	conn   *groupConn // to the member; nil: it is this device, or one that is gone or is to come back
 }
+
+// holder is the device that has a seat.
+type holder struct {
+	Part int    `json:"part"` // noPart: nobody
+	Life uint64 `json:"life"` // the name that it has as long as it is in the group
+}
+
+// nobody is the holder of the socket of queue pair 1.
+var nobody = holder{Part: noPart}
+
+// lives says whether the holder of a seat is still in the group. Its part does not tell: another device may have it by now.
+func (h holder) lives() bool { return h.Part != noPart && nameTaken(lifeName(h.Life)) }
+
+func lifeName(life uint64) string { return fmt.Sprintf("@braid/life/%x", life) }
 
 const (
 	// The first two seats are those of the device that opened the address, and of queue pair 1.
@@ -62,7 +80,7 @@ const (
 
 func makeGroup(at netip.AddrPort, p part, opt rxOptions) *group {
 	return &group{
-		at: at, part: p, opt: opt, services: make(map[uint64]int), conns: make(map[*groupConn]bool),
+		at: at, part: p, opt: opt, self: holder{p.number, rand.Uint64()}, life: -1, services: make(map[uint64]int), conns: make(map[*groupConn]bool),
 		closing: make(chan struct{}), replies: make(chan groupMessage, 1),
 	}
 }
@@ -104,12 +122,20 @@ func (g *group) drop(conn *groupConn) {
 	delete(g.conns, conn)
 }
 
-// parts lists who has which seat.
-func (g *group) parts() (parts []int) {
-	for i := range g.seats {
-		parts = append(parts, g.seats[i].part)
+// live takes the name that tells others that the device is in the group, once.
+func (g *group) live() (err error) {
+	if g.life < 0 {
+		g.life, err = bindName(lifeName(g.self.Life))
 	}
-	return parts
+	return err
+}
+
+// holders lists who has which seat.
+func (g *group) holders() (holders []holder) {
+	for i := range g.seats {
+		holders = append(holders, g.seats[i].holder)
+	}
+	return holders
 }
 
 // sockets lists the sockets by seat.
@@ -164,13 +190,18 @@ func (g *group) close() {
 	}
 	closeAll(g.sockets())
 	g.seats = nil
+	if g.life >= 0 {
+		_ = unix.Close(g.life)
+	}
 }
 
-// pause waits, unless the group is closed.
-func (g *group) pause(d time.Duration) {
+// pause waits; false if the group was closed.
+func (g *group) pause(d time.Duration) bool {
 	select {
 	case <-g.closing:
+		return false
 	case <-time.After(d):
+		return true
 	}
 }
 
@@ -179,7 +210,7 @@ func (g *group) others() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.seats {
-		if i != g.seat && g.seats[i].part != noPart && (g.leader != nil || g.seats[i].conn != nil) {
+		if i != g.seat && g.seats[i].holder.Part != noPart && (g.leader != nil || g.seats[i].conn != nil) {
 			n++
 		}
 	}

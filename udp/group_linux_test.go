@@ -3,6 +3,7 @@ package udp
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -175,6 +176,45 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 	all()
 }
 
+// Devices come and go in any order; those that stay move data all the time.
+func TestGroupChurn(t *testing.T) {
+	at := sharedAddress()
+	r := rand.New(rand.NewPCG(7, 9))
+	type pair struct {
+		a, b    *end
+		streams [2]*stream
+	}
+	var pairs []pair
+	join := func() {
+		a, b := connectAt(t, at, verbs.MP)
+		pairs = append(pairs, pair{a, b, [2]*stream{newStream(a, b, 8192, 8), newStream(b, a, 8192, 8)}})
+	}
+	for range 3 {
+		join()
+	}
+	for range 30 {
+		switch {
+		case len(pairs) < 2 || len(pairs) < 6 && r.IntN(2) == 0:
+			join()
+		default:
+			i := r.IntN(len(pairs))
+			noError(t, pairs[i].a.dev.Close())
+			noError(t, pairs[i].b.dev.Close())
+			pairs = append(pairs[:i], pairs[i+1:]...)
+		}
+		for i := range pairs {
+			for _, s := range pairs[i].streams {
+				s.run(10)
+			}
+		}
+	}
+	for i := range pairs {
+		if s := statsOf(t, pairs[i].a.dev); s.WrongSource+s.BadICRC != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 // An address that is another user's, or another program's, or full, is refused as before.
 func TestGroupRefuses(t *testing.T) {
 	at := sharedAddress()
@@ -222,7 +262,7 @@ func TestGroupRefuses(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte(`w{"seat":3,"parts":[1,2]}`))
+			_, _ = c.Write([]byte(`w{"seat":3,"holders":[{"part":1},{"part":2}]}`))
 		}
 	}()
 	if _, err := Open(Config{Addr: strange}); !errors.Is(err, ErrPortInUse) {
@@ -259,7 +299,7 @@ func TestGroupIgnoresNonsense(t *testing.T) {
 	at := sharedAddress()
 	a := openEnd(t, Config{Addr: at, Paths: 1}, verbs.QPOptions{}, 64)
 	before := openFiles()
-	for _, message := range []string{"", "j", "j{", "p", "p\x00\x00\x00\xff", "s12345678", `j{"seat":-1,"part":5}`, `j{"version":1,"seat":0,"part":5}`, `j{"version":1,"seat":1,"part":-1}`, `j{"version":1,"seat":99,"part":1}`, `t{"parts":[1]}`} {
+	for _, message := range []string{"", "j", "j{", "p", "p\x00\x00\x00\xff", "s12345678", `j{"seat":-1,"self":{"part":5}}`, `j{"version":1,"seat":0,"self":{"part":5}}`, `j{"version":1,"seat":1,"self":{"part":-1}}`, `j{"version":1,"seat":99,"self":{"part":1}}`, `t{"holders":[]}`} {
 		conn, err := dialGroup(netip.AddrPortFrom(at, rocePort))
 		noError(t, err)
 		if message != "" {
@@ -275,7 +315,7 @@ func TestGroupIgnoresNonsense(t *testing.T) {
 		}
 		conn.Close()
 	}
-	eventually(t, "no file is left open", func() bool { return openFiles() <= before+2 }) // the seats of the first device
+	eventually(t, "no file is left open", func() bool { return openFiles() <= before+3 }) // the seats and the name of the first device
 	b, c := connectAt(t, at, verbs.MP)
 	s := newStream(b, c, 8192, 8)
 	s.run(20)
@@ -300,11 +340,11 @@ func TestPartsAreClaimedOnce(t *testing.T) {
 	if p := claimPart(port); p.number >= 0 {
 		t.Errorf("part %d twice", p.number)
 	}
-	if !claims[3].claimed(claims[5].number) {
+	if !nameTaken(partName(port, claims[5].number)) {
 		t.Error("a part that is claimed seems free")
 	}
 	claims[5].release()
-	if claims[3].claimed(claims[5].number) {
+	if nameTaken(partName(port, claims[5].number)) {
 		t.Error("a part that was released seems claimed")
 	}
 	if p := claimPart(port); p.number != claims[5].number {

@@ -81,7 +81,7 @@ func (g *group) awaits() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.seats {
-		if s := &g.seats[i]; s.conn == nil && i != g.seat && s.part != noPart && g.part.claimed(s.part) {
+		if s := &g.seats[i]; s.conn == nil && i != g.seat && s.holder.lives() {
 			return true
 		}
 	}
@@ -95,7 +95,7 @@ func (g *group) admit(conn *groupConn, m *groupMessage, files []int) (i int, ref
 	var err error
 	fresh := -1
 	switch {
-	case m.Version != groupVersion || m.Part < 0 || m.Part >= parts:
+	case m.Version != groupVersion || m.Self.Part < 0 || m.Self.Part >= parts:
 		closeAll(files)
 		err = errors.New("the device that leads there is of another version of braid")
 	case g.closed || g.assemble() != nil:
@@ -119,7 +119,7 @@ func (g *group) admit(conn *groupConn, m *groupMessage, files []int) (i int, ref
 		}
 	}
 	g.crowded.Store(true)
-	conn.tell(groupWelcome, &groupMessage{Seat: i, Parts: g.parts()}, g.sockets()...)
+	conn.tell(groupWelcome, &groupMessage{Seat: i, Holders: g.holders()}, g.sockets()...)
 	return i, nil
 }
 
@@ -128,13 +128,13 @@ func (g *group) returned(m *groupMessage, files []int) (i int, err error) {
 	known := min(len(g.seats), len(files))
 	closeAll(files[:known])
 	for j := known; j < len(files); j++ {
-		if len(g.seats) < min(len(m.Parts), maxSeats) {
-			g.seats = append(g.seats, seat{fd: files[j], part: m.Parts[j]})
+		if len(g.seats) < min(len(m.Holders), maxSeats) {
+			g.seats = append(g.seats, seat{fd: files[j], holder: m.Holders[j]})
 		} else {
 			_ = unix.Close(files[j])
 		}
 	}
-	if m.Seat >= len(g.seats) || m.Seat == g.seat || g.seats[m.Seat].part != m.Part {
+	if m.Seat >= len(g.seats) || m.Seat == g.seat || g.seats[m.Seat].holder != m.Self {
 		return 0, errors.New("the seat is another's")
 	}
 	return m.Seat, nil
@@ -147,16 +147,16 @@ func (g *group) seatNew(m *groupMessage) (i, fresh int, err error) {
 			return 0, -1, servedElsewhere(s)
 		}
 	}
-	i, fresh = g.freeSeat(m.Part), -1
+	i, fresh = g.freeSeat(m.Self.Part), -1
 	if i == len(g.seats) {
 		if fresh, err = g.openSeat(); err != nil {
 			return 0, -1, err
 		}
 		g.seats = append(g.seats, seat{fd: fresh})
 	}
-	g.seats[i].part = m.Part
+	g.seats[i].holder = m.Self
 	if err = g.direct(); err != nil {
-		g.seats[i].part = noPart
+		g.seats[i].holder = nobody
 	}
 	return i, fresh, err
 }
@@ -166,6 +166,9 @@ func (g *group) assemble() error {
 	if len(g.seats) > 0 {
 		return nil
 	}
+	if err := g.live(); err != nil {
+		return err
+	}
 	for _, fd := range []int{g.addr.rx.fd, g.addr.management.fd} {
 		fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
@@ -173,21 +176,21 @@ func (g *group) assemble() error {
 			g.seats = nil
 			return err
 		}
-		g.seats = append(g.seats, seat{fd: fd, part: noPart})
+		g.seats = append(g.seats, seat{fd: fd, holder: nobody})
 	}
-	g.seats[firstSeat].part = g.part.number
+	g.seats[firstSeat].holder = g.self
 	return nil
 }
 
 // freeSeat is that of a device which is gone, or else a new one. Where who asks has claimed the part of one that is
 // gone it has its seat too, since a part has one.
 func (g *group) freeSeat(part int) int {
-	if i := slices.IndexFunc(g.seats, func(s seat) bool { return s.part == part }); i >= 0 && i != g.seat {
+	if i := slices.IndexFunc(g.seats, func(s seat) bool { return s.holder.Part == part }); i >= 0 && i != g.seat {
 		return i
 	}
 	for i := range g.seats {
 		s := &g.seats[i]
-		if i != managementSeat && i != g.seat && s.conn == nil && (s.part == noPart || !g.part.claimed(s.part)) {
+		if i != managementSeat && i != g.seat && s.conn == nil && !s.holder.lives() {
 			return i
 		}
 	}
@@ -208,8 +211,8 @@ func (g *group) direct() error {
 	compare := make([]uint32, 0, maxSeats)
 	places := make([]uint32, 0, maxSeats)
 	for i := range g.seats {
-		if i != managementSeat && i != firstSeat && g.seats[i].part != noPart {
-			compare, places = append(compare, uint32(g.seats[i].part)), append(places, uint32(i))
+		if i != managementSeat && i != firstSeat && g.seats[i].holder.Part != noPart {
+			compare, places = append(compare, uint32(g.seats[i].holder.Part)), append(places, uint32(i))
 		}
 	}
 	return attachSelector(g.seats[firstSeat].fd, compare, places)
@@ -217,7 +220,7 @@ func (g *group) direct() error {
 
 // announce tells the members who has which seat, and gives them a socket that is new.
 func (g *group) announce(except, fresh int) {
-	m := groupMessage{Seat: -1, Parts: g.parts()}
+	m := groupMessage{Seat: -1, Holders: g.holders()}
 	for i := range g.seats {
 		conn := g.seats[i].conn
 		if conn == nil || i == except {

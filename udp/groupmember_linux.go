@@ -19,7 +19,11 @@ func joinGroup(at netip.AddrPort, p part, opt rxOptions, services []uint64) (*gr
 	for _, s := range services {
 		g.services[s] = -1
 	}
-	return g, g.rejoin()
+	if err := g.rejoin(); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
 }
 
 // rejoin enters the group of whoever leads it now.
@@ -40,7 +44,11 @@ func (g *group) rejoin() error {
 // enter asks the leader for a seat, or says which one the device has.
 func (g *group) enter(conn *groupConn) error {
 	g.mu.Lock()
-	m := groupMessage{Version: groupVersion, Part: g.part.number, Seat: g.seat, Parts: g.parts()}
+	if err := g.live(); err != nil {
+		g.mu.Unlock()
+		return err
+	}
+	m := groupMessage{Version: groupVersion, Self: g.self, Seat: g.seat, Holders: g.holders()}
 	for s := range g.services {
 		m.Services = append(m.Services, s)
 	}
@@ -58,7 +66,7 @@ func (g *group) enter(conn *groupConn) error {
 	case kind == groupRefusal:
 		closeAll(files)
 		return errors.New(m.Refusal)
-	case kind != groupWelcome || len(m.Parts) != len(files) || m.Seat < 0 || m.Seat >= len(files):
+	case kind != groupWelcome || len(m.Holders) != len(files) || m.Seat < 0 || m.Seat >= len(files):
 		closeAll(files)
 		return errors.New("the device that leads there does not make sense")
 	}
@@ -71,7 +79,7 @@ func (g *group) enter(conn *groupConn) error {
 	closeAll(g.sockets())
 	g.seats, g.seat, g.leader = nil, m.Seat, conn
 	for i, fd := range files {
-		g.seats = append(g.seats, seat{fd: fd, part: m.Parts[i]})
+		g.seats = append(g.seats, seat{fd: fd, holder: m.Holders[i]})
 	}
 	return nil
 }
@@ -123,7 +131,7 @@ func (g *group) heed(conn *groupConn) bool {
 func (g *group) takeTable(m *groupMessage, files []int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || len(m.Parts) != len(g.seats)+len(files) {
+	if g.closed || len(m.Holders) != len(g.seats)+len(files) {
 		closeAll(files)
 		return
 	}
@@ -131,7 +139,7 @@ func (g *group) takeTable(m *groupMessage, files []int) {
 		g.seats = append(g.seats, seat{fd: fd})
 	}
 	for i := range g.seats {
-		g.seats[i].part = m.Parts[i]
+		g.seats[i].holder = m.Holders[i]
 	}
 }
 
@@ -144,11 +152,12 @@ func (g *group) succeed() bool {
 			}
 			return false
 		}
-		err := g.rejoin()
-		if err == nil || errors.Is(err, net.ErrClosed) {
-			return err == nil
+		if g.rejoin() == nil {
+			return true
 		}
-		g.pause(pause) // another has the name, and does not accept yet
+		if !g.pause(pause) { // another has the name, and does not accept yet
+			return false
+		}
 	}
 }
 

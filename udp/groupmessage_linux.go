@@ -30,9 +30,9 @@ const (
 // groupMessage is what is not a packet.
 type groupMessage struct {
 	Version  int      `json:"version,omitempty"`  // groupVersion, of who joins
-	Part     int      `json:"part,omitempty"`     // of the member
+	Self     holder   `json:"self"`               // who joins
 	Seat     int      `json:"seat"`               // that it has; -1: none yet
-	Parts    []int    `json:"parts,omitempty"`    // by seat: the part of who has it, or noPart
+	Holders  []holder `json:"holders,omitempty"`  // by seat
 	Services []uint64 `json:"services,omitempty"` // that the member serves
 	Refusal  string   `json:"refusal,omitempty"`
 	Served   bool     `json:"served,omitempty"` // refused because another has the service

@@ -56,11 +56,11 @@ func (g *group) deviceOf(packet []byte) (conn *groupConn, own bool) {
 	waited := false
 	for i := range g.seats {
 		s := &g.seats[i]
-		if s.part == part && s.conn != nil {
+		if s.holder.Part == part && s.conn != nil {
 			return s.conn, false
 		}
-		if s.conn == nil && i != g.seat && s.part != noPart && (s.part == part || part == noPart) {
-			waited = waited || g.part.claimed(s.part)
+		if s.conn == nil && i != g.seat && (s.holder.Part == part || part == noPart) {
+			waited = waited || s.holder.lives()
 		}
 	}
 	return nil, !waited
@@ -99,7 +99,7 @@ func (g *group) addressee(datagram []byte) int {
 		return int(binary.BigEndian.Uint32(datagram[remoteIDAt:]) >> (32 - partBits))
 	}
 	if i, ok := g.services[binary.BigEndian.Uint64(datagram[serviceAt:])]; ok && i < len(g.seats) {
-		return g.seats[i].part
+		return g.seats[i].holder.Part
 	}
 	return noPart
 }

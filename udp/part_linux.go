@@ -64,9 +64,9 @@ func bindName(name string) (fd int, err error) {
 	return fd, nil
 }
 
-// claimed says whether a device still has a part.
-func (p *part) claimed(number int) bool {
-	fd, err := bindName(partName(p.port, number))
+// nameTaken says whether somebody has a name.
+func nameTaken(name string) bool {
+	fd, err := bindName(name)
 	if err == nil {
 		_ = unix.Close(fd)
 	}
