@@ -248,13 +248,13 @@ func (g *group) handle(conn *groupConn, i int, kind byte, body []byte) {
 	defer g.mu.Unlock()
 	at, taken := g.services[service]
 	switch {
-	case g.closed:
-	case kind == groupUnserve && taken && at == i:
-		delete(g.services, service)
 	case kind == groupServe && taken && at != i:
 		conn.tell(groupRefusal, &groupMessage{Refusal: servedElsewhere(service).Error(), Served: true})
+		return
 	case kind == groupServe:
 		g.services[service] = i
-		conn.tell(groupServed, &groupMessage{})
+	case kind == groupUnserve && taken && at == i:
+		delete(g.services, service)
 	}
+	conn.tell(groupServed, &groupMessage{})
 }

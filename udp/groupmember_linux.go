@@ -93,6 +93,7 @@ func (g *group) follow() {
 		for g.heed(conn) {
 		}
 		g.drop(conn)
+		g.reply(&groupMessage{}) // there will be no other
 		if !g.succeed() {
 			return
 		}
@@ -117,14 +118,19 @@ func (g *group) heed(conn *groupConn) bool {
 	case groupServed, groupRefusal:
 		var m groupMessage
 		if unmarshal(body, &m) {
-			select {
-			case g.replies <- m:
-			default: // nobody waits for it any more
-			}
+			g.reply(&m)
 		}
 	}
 	closeAll(files)
 	return true
+}
+
+// reply hands over what the leader replied to a question, unless nobody waits for it any more.
+func (g *group) reply(m *groupMessage) {
+	select {
+	case g.replies <- *m:
+	default:
+	}
 }
 
 // takeTable notes who has which seat.

@@ -22,8 +22,8 @@ const (
 	groupRefusal = 'n' // or not
 	groupTable   = 't' // who has which seat; with the socket that is new, if one is
 	groupServe   = 's' // a member takes a service
-	groupServed  = 'y' // it has it
 	groupUnserve = 'u' // it gives one back
+	groupServed  = 'y' // the leader has taken note of either
 	groupPacket  = 'p' // a packet that came to another's socket
 )
 

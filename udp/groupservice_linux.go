@@ -15,45 +15,60 @@ func servedElsewhere(service uint64) error {
 
 // serve takes a service for this device, at this address.
 func (g *group) serve(service uint64) error {
-	g.asking.Lock()
-	defer g.asking.Unlock()
 	g.mu.Lock()
 	at, taken := g.services[service]
-	conn := g.leader
-	if conn == nil || g.closed {
-		defer g.mu.Unlock()
-		if taken && at != g.seat {
-			return servedElsewhere(service)
-		}
-		g.services[service] = g.seat
-		return nil
+	leads := g.leader == nil
+	refused := leads && taken && at != g.seat
+	if !refused {
+		g.services[service] = g.seat // told to the next leader, if this one goes away
 	}
-	g.services[service] = g.seat // told to the next leader, if this one goes away
 	g.mu.Unlock()
-	for len(g.replies) > 0 {
-		<-g.replies
+	if !leads && g.ask(groupServe, service) {
+		refused = true
+		g.forget(service)
 	}
-	if conn.post(binary.BigEndian.AppendUint64([]byte{groupServe}, service)) {
-		select {
-		case m := <-g.replies:
-			if m.Served {
-				g.unserve(service)
-				return servedElsewhere(service)
-			}
-		case <-time.After(groupPatience): // the next leader is told
-		}
+	if refused {
+		return servedElsewhere(service)
 	}
 	return nil
 }
 
 // unserve gives a service back.
 func (g *group) unserve(service uint64) {
+	g.forget(service)
+	g.ask(groupUnserve, service)
+}
+
+// forget takes a service from those of this device.
+func (g *group) forget(service uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.services, service)
-	if g.leader != nil && !g.closed {
-		g.leader.post(binary.BigEndian.AppendUint64([]byte{groupUnserve}, service))
+	if g.services[service] == g.seat {
+		delete(g.services, service)
 	}
+}
+
+// ask tells the leader of a service, if that is another device, and waits until it has taken note; it returns whether it
+// refuses. A leader that does not respond may be gone: the next is told when the device comes back to it.
+func (g *group) ask(kind byte, service uint64) (refused bool) {
+	g.asking.Lock()
+	defer g.asking.Unlock()
+	g.mu.Lock()
+	conn := g.leader
+	g.mu.Unlock()
+	for len(g.replies) > 0 {
+		<-g.replies
+	}
+	if conn == nil || !conn.post(binary.BigEndian.AppendUint64([]byte{kind}, service)) {
+		return false
+	}
+	select {
+	case m := <-g.replies:
+		return m.Served
+	case <-g.closing:
+	case <-time.After(groupPatience):
+	}
+	return false
 }
 
 var _ verbs.Shared = (*engine)(nil)
