@@ -14,8 +14,8 @@ import (
 func TestFigure(t *testing.T) {
 	o := testbedtest.Quick(t, Figure())
 	testbedtest.Want(t, o, "time until restored path 1", 0, 0.045)
-	testbedtest.Want(t, o, "use of the 3 living paths", 0.6, 1)
-	testbedtest.Want(t, o, "use of the 4 living paths", 0.75, 1)
+	testbedtest.Want(t, o, "use of the 3 living paths", 0.6, 1.001)
+	testbedtest.Want(t, o, "use of the 4 living paths", 0.75, 1.001) // a packet may end in the bin behind that of its first bit
 	testbedtest.Want(t, o, "time until the other paths carry all", 0, 0.015)
 }
 
