@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/braid-rdma/braid/verbs"
+	"github.com/braid-rdma/braid/wire"
 )
 
 // sharedAddress is a loopback address that no other test process chooses.
@@ -178,6 +179,29 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 	}
 	eventually(t, "the next leads", func() bool { return leaders() == 1 })
 	all()
+}
+
+// What is for nobody is the leader's to refuse, and who has left is asked for once, not with each packet.
+func TestGroupForgetsWhoHasLeft(t *testing.T) {
+	a, b := connectAt(t, sharedAddress(), verbs.MP)
+	member, err := Open(Config{Addr: sharedAddress(), Paths: 1})
+	noError(t, err)
+	noError(t, member.Close())
+	noError(t, b.dev.Close())
+	g := engineOf(a.dev).own.group
+	eventually(t, "the leader knows", func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.seats) == 3 && g.seats[2].conn == nil
+	})
+	packet := make([]byte, 512)
+	packet[7] = byte(wire.ManagementQPN)
+	packet[wire.BTHLen+wire.DETHLen+17] = 0x10 // a REQ, for service 0
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if conn, own := g.deviceOf(packet); conn != nil || !own || g.seats[2].holder != nobody {
+		t.Errorf("a request that nobody serves: %v, %v; the seat is that of %+v", conn, own, g.seats[2].holder)
+	}
 }
 
 // Devices come and go in any order; those that stay move data all the time.

@@ -59,8 +59,13 @@ func (g *group) deviceOf(packet []byte) (conn *groupConn, own bool) {
 		if s.holder.Part == part && s.conn != nil {
 			return s.conn, false
 		}
-		if s.conn == nil && i != g.seat && (s.holder.Part == part || part == noPart) {
-			waited = waited || s.holder.lives()
+		if s.conn != nil || i == g.seat || s.holder.Part != part && part != noPart {
+			continue
+		}
+		if s.holder.lives() {
+			waited = true
+		} else {
+			s.holder = nobody // and not asked for with each packet of a flood
 		}
 	}
 	return nil, !waited
