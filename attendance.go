@@ -53,9 +53,9 @@ func (a *attendance) init(background bool) {
 }
 
 // tell makes the leader look again whether what it waits for has come.
-func (a *attendance) tell(e verbs.Engine) {
+func (a *attendance) tell(cq *verbs.CQ) {
 	if a.asleep.Load() {
-		e.Wake()
+		cq.Wake()
 	}
 }
 
@@ -107,10 +107,10 @@ func (a *attendance) enter(now time.Duration) bool {
 	return true
 }
 
-func (a *attendance) exit(e verbs.Engine) {
+func (a *attendance) exit(cq *verbs.CQ) {
 	a.handling.Store(0)
 	if a.relieved.CompareAndSwap(true, false) {
-		e.Wake()
+		cq.Wake()
 	}
 }
 

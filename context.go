@@ -81,7 +81,7 @@ func Open(cfg Config) (*Context, error) {
 	}
 	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never}
 	if c.device == nil {
-		if c.device, err = udp.Open(udp.Config{}); err != nil {
+		if c.device, err = udp.Open(udp.Config{Loops: 1}); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +174,7 @@ func (c *Context) Close() error {
 		if c.streams != nil {
 			c.streams.close()
 		}
-		c.engine.Wake()
+		c.cq.Wake()
 		c.timer.Stop()
 		c.background.Wait()
 		if e := c.eventFD.Load(); e != nil {

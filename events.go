@@ -34,7 +34,7 @@ func (c *Context) tell() {
 // tellNews is the end of a turn of the owner in which somebody's wait has ended.
 func (c *Context) tellNews() {
 	c.news = false
-	c.attendance.tell(c.engine)
+	c.attendance.tell(c.cq)
 	if c.notify != nil {
 		select {
 		case c.notify <- struct{}{}:

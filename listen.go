@@ -176,7 +176,7 @@ func (l *Listener) Close() error {
 		l.context.exclusive(func() {
 			l.context.listeners = slices.DeleteFunc(l.context.listeners, func(other *Listener) bool { return other == l })
 		})
-		l.context.engine.Wake()
+		l.context.cq.Wake()
 		for {
 			select {
 			case ch := <-l.accepted:

@@ -270,7 +270,7 @@ func (c *Context) dispatchSome(inline bool) bool {
 func (c *Context) dispatch(m *Msg, inline bool) {
 	if inline && c.attendance.enter(c.now()) {
 		c.handled.push(c.tracer.polls.handle(c, m))
-		c.attendance.exit(c.engine)
+		c.attendance.exit(c.cq)
 		return
 	}
 	c.attendance.waited.Store(true)

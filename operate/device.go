@@ -47,7 +47,7 @@ func (s *Source) state(most int, only []uint32) *Device {
 	attr := s.Device.Query()
 	d := &Device{
 		Schema: schema, Program: s.identity, At: time.Now(), Addrs: attr.Addrs, PDs: attr.PDs, CQs: attr.CQs, SRQs: attr.SRQs,
-		MRs: attr.MRs, Registered: attr.RegisteredBytes, Counters: s.deviceCounters(), Pairs: map[string]int{}, Sum: map[string]uint64{},
+		MRs: attr.MRs, Registered: attr.RegisteredBytes, Counters: s.Device.Counters(), Pairs: map[string]int{}, Sum: map[string]uint64{},
 		QueuePairs: []QueuePairState{},
 	}
 	all := s.Device.QPs()

@@ -41,14 +41,6 @@ type Source struct {
 	identity Identity
 }
 
-// deviceCounters are those of the engine, if it has any.
-func (s *Source) deviceCounters() map[string]uint64 {
-	if e, ok := s.Device.Engine().(verbs.Counted); ok {
-		return e.Counters()
-	}
-	return nil
-}
-
 const (
 	// maxOperators is how many may be connected, and maxRequest how long a request may be.
 	maxOperators = 8

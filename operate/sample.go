@@ -57,7 +57,7 @@ type channelSamples struct {
 
 // gather takes samples for a while. Of many queue pairs it takes those that do something.
 func (s *Source) gather(ctx context.Context, took time.Duration, of *Selection) (*Evidence, error) {
-	g := &sampler{source: s, began: time.Now(), host: readHost(), device: s.deviceCounters(), byNumber: map[uint32]*sampled{}}
+	g := &sampler{source: s, began: time.Now(), host: readHost(), device: s.Device.Counters(), byNumber: map[uint32]*sampled{}}
 	if err := g.choose(ctx, of); err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (g *sampler) evidence() *Evidence {
 	now := time.Now()
 	e := &Evidence{
 		Schema: schema, Program: g.source.identity, Took: now.Sub(g.began), Samples: g.samples, Left: g.left,
-		Host: g.host.until(readHost()), Device: growth(g.source.deviceCounters(), g.device), QueuePairs: []QueuePair{},
+		Host: g.host.until(readHost()), Device: growth(g.source.Device.Counters(), g.device), QueuePairs: []QueuePair{},
 	}
 	for _, p := range g.pairs {
 		e.QueuePairs = append(e.QueuePairs, p.evidence())

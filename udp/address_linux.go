@@ -57,20 +57,32 @@ func openAddress(cfg *Config, p part, ip netip.Addr, services []uint64) (a *addr
 
 // openFirst opens an address that no other device has.
 func openFirst(cfg *Config, p part, ip netip.Addr, services []uint64) (*address, error) {
-	at := netip.AddrPortFrom(ip, cfg.Port)
-	rx, err := openRx(at, cfg.rxOptions())
+	rx, err := openRx(netip.AddrPortFrom(ip, cfg.Port), cfg.rxOptions())
 	if err != nil {
 		return nil, err
 	}
 	a, err := newAddress(cfg, ip, rx)
-	if err == nil && a.management != nil {
-		a.group = newGroup(at, p, cfg.rxOptions(), services)
+	if err == nil {
+		a.admitOthers(cfg, p, services, cfg.Exclusive)
 	}
 	return a, err
 }
 
+// admitOthers lets other devices join at an address, or only the loops of this one.
+func (a *address) admitOthers(cfg *Config, p part, services []uint64, kinOnly bool) {
+	if a.management == nil || kinOnly && cfg.Loops == 1 {
+		return
+	}
+	if a.group = newGroup(a.rx.local, p, cfg.rxOptions(), services); a.group != nil {
+		a.group.kinOnly = kinOnly
+	}
+}
+
 // joinAddress shares an address with the device that has it, if that is another of braid and of the same user.
 func joinAddress(cfg *Config, p part, ip netip.Addr, services []uint64, inUse error) (*address, error) {
+	if cfg.Exclusive && !p.further {
+		return nil, inUse
+	}
 	g, err := joinGroup(netip.AddrPortFrom(ip, cfg.Port), p, cfg.rxOptions(), services)
 	if err != nil {
 		return nil, fmt.Errorf("%w; nor can it be shared: %w", inUse, err)

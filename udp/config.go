@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"github.com/braid-rdma/braid/transport"
@@ -17,7 +18,7 @@ type Config struct {
 	// zero Addr the device begins with a free address of 127.0.0.0/8, by which
 	// devices on one host reach each other; it takes the address that the route to
 	// a peer has when it connects to that peer, and all addresses of the host when
-	// it listens (verbs.Device.Listen). At each of them one program can hold Port.
+	// it listens (verbs.Device.Listen). Programs of one user share them.
 	Addr netip.Addr
 	// Loopback leaves it at that: the device has a free address of 127.0.0.0/8 and no
 	// other, so that only programs on this host reach it. Addr must be zero then.
@@ -25,6 +26,11 @@ type Config struct {
 	// Exclusive keeps the device's addresses for itself. Otherwise devices of the same user,
 	// in this process and in others, may have them too.
 	Exclusive bool
+	// Loops is how many loops move the device's packets side by side, each those of its own queue pairs, with a
+	// thread and sockets of its own; up to 16. Queue pairs are spread over them: those of different completion queues,
+	// whose threads then do not meet, and those of one. 0 means half as many as processors, from 1 to 4. Where the
+	// kernel does not let sockets share an address there is one (Stats.LoopsRefused). A device with a Capture has one.
+	Loops int
 	// Port is the UDP port to receive on and to send to; 0 means 4791.
 	Port uint16
 	// Paths is the number of virtual paths that a connection may have, each from a
@@ -74,7 +80,13 @@ const (
 	// descriptor and about 3 KB of the kernel's memory.
 	maxSources  = 1024
 	defaultSpin = 50 * time.Microsecond
+	// maxLoops leaves parts of the numbers to other devices.
+	maxLoops = 16
 )
+
+// defaultLoops leaves half of the processors to the program, and has one loop where there is one for it. More
+// than four are for who knows that the program needs them.
+func defaultLoops() int { return max(1, min(runtime.GOMAXPROCS(0)/2, 4)) }
 
 func (c Config) withDefaults() (Config, error) {
 	if c.Port == 0 {
@@ -88,7 +100,17 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Spin == 0 {
 		c.Spin = defaultSpin
 	}
+	if c.Loops == 0 {
+		c.Loops = 1
+		if c.Capture == nil {
+			c.Loops = defaultLoops()
+		}
+	}
 	switch {
+	case c.Loops < 1 || c.Loops > maxLoops:
+		return c, fmt.Errorf("udp: %w: %d loops; choose 1 to %d", transport.ErrAttr, c.Loops, maxLoops)
+	case c.Loops > 1 && c.Capture != nil:
+		return c, fmt.Errorf("udp: %w: a capture is of one loop, not of %d", transport.ErrAttr, c.Loops)
 	case c.Loopback && c.Addr.IsValid():
 		return c, fmt.Errorf("udp: %w: Loopback chooses the address; leave out %v", transport.ErrAttr, c.Addr)
 	case c.Paths < 1 || c.Paths > transport.MaxPaths:

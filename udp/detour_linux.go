@@ -136,7 +136,7 @@ func (e *engine) sendProbe(p *port, path int, number uint32) {
 	if !e.batch.room() {
 		e.flush()
 	}
-	if e.faults.drops(path) || !e.batch.room() {
+	if e.faults.drops(e, path) || !e.batch.room() {
 		return // as any packet may be lost
 	}
 	attr := p.qp.Attr()

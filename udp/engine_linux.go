@@ -20,6 +20,7 @@ import (
 type engine struct {
 	cfg  Config
 	part part     // of the numbers
+	kin  []int    // the parts of the device's loops
 	own  *address // the one that the device has from the start
 
 	// mu is the ownership that verbs.Engine describes. It guards everything
@@ -39,7 +40,7 @@ type engine struct {
 	kicked     bool     // something was kicked since the last drive
 	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap
-	faults     Faults
+	faults     faults
 	stats      Stats
 	capture    *capture             // nil: not wanted, or ended
 	packet     transport.Packet     // scratch: the packet at hand

@@ -44,11 +44,11 @@ func TestFault51FilesExhausted(t *testing.T) {
 	before := openFiles()
 	var limit unix.Rlimit
 	noError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	for room := -before; room < 8; room++ { // each step of opening fails once, whatever numbers are free
+	for room := -before; room < 24; room++ { // each step of opening fails once, whatever numbers are free
 		tight := limit
 		tight.Cur = uint64(before + room)
 		noError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &tight))
-		dev, err := Open(Config{Paths: 2})
+		dev, err := Open(Config{Paths: 2, Loops: 2})
 		noError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 		if err == nil {
 			noError(t, dev.Close())

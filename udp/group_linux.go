@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ type group struct {
 	engine  *engine // from start on, as addr
 	addr    *address
 	crowded atomic.Bool // there are other members
+	kinOnly bool        // it is for the loops of one device
 
 	// mu is taken after the engine's lock, where both are, and held for no longer than system calls that do
 	// not wait.
@@ -37,6 +39,7 @@ type group struct {
 	life     int // the socket of that name; -1: none yet
 	seat     int
 	seats    []seat // none: nobody else ever was here
+	limit    int    // of seats
 	listener *net.UnixListener
 	leader   *groupConn     // nil: this device
 	services map[uint64]int // by service: the seat of who serves it; of a member, only its own
@@ -74,13 +77,13 @@ const (
 	// The first two seats are those of the device that opened the address, and of queue pair 1.
 	firstSeat, managementSeat = 0, 1
 
-	maxSeats = 17 // 16 devices
+	maxSeats = parts + 1
 	noPart   = -1
 )
 
 func makeGroup(at netip.AddrPort, p part, opt rxOptions) *group {
 	return &group{
-		at: at, part: p, opt: opt, self: holder{p.number, rand.Uint64()}, life: -1, services: make(map[uint64]int), conns: make(map[*groupConn]bool),
+		at: at, part: p, opt: opt, limit: maxSeats, self: holder{p.number, rand.Uint64()}, life: -1, services: make(map[uint64]int), conns: make(map[*groupConn]bool),
 		closing: make(chan struct{}), replies: make(chan groupMessage, 1),
 	}
 }
@@ -205,12 +208,12 @@ func (g *group) pause(d time.Duration) bool {
 	}
 }
 
-// others is how many other devices have the address, as far as is known.
+// others is how many loops of other devices have the address, as far as is known.
 func (g *group) others() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.seats {
-		if i != g.seat && g.seats[i].holder.Part != noPart && (g.leader != nil || g.seats[i].conn != nil) {
+		if !slices.Contains(g.engine.kin, g.seats[i].holder.Part) && g.seats[i].holder.Part != noPart && (g.leader != nil || g.seats[i].conn != nil) {
 			n++
 		}
 	}

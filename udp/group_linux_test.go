@@ -184,7 +184,7 @@ func TestGroupOutlivesItsLeader(t *testing.T) {
 // What is for nobody is the leader's to refuse, and who has left is asked for once, not with each packet.
 func TestGroupForgetsWhoHasLeft(t *testing.T) {
 	a, b := connectAt(t, sharedAddress(), verbs.MP)
-	member, err := Open(Config{Addr: sharedAddress(), Paths: 1})
+	member, err := Open(Config{Addr: sharedAddress(), Paths: 1, Loops: 1})
 	noError(t, err)
 	noError(t, member.Close())
 	noError(t, b.dev.Close())
@@ -247,7 +247,8 @@ func TestGroupChurn(t *testing.T) {
 func TestGroupRefuses(t *testing.T) {
 	at := sharedAddress()
 	var members []*group
-	for range maxSeats - 1 {
+	const seats = 9
+	for range seats - 1 {
 		members = append(members, engineOf(openEnd(t, Config{Addr: at, Paths: 1}, verbs.QPOptions{}, 64).dev).own.group)
 	}
 	eventually(t, "all know all", func() bool {
@@ -255,14 +256,17 @@ func TestGroupRefuses(t *testing.T) {
 			g.mu.Lock()
 			n := len(g.seats)
 			g.mu.Unlock()
-			if n != maxSeats {
+			if n != seats {
 				return false
 			}
 		}
 		return true
 	})
+	members[0].mu.Lock()
+	members[0].limit = seats
+	members[0].mu.Unlock()
 	before := openFiles()
-	if _, err := Open(Config{Addr: at, Paths: 1}); !errors.Is(err, ErrPortInUse) {
+	if _, err := Open(Config{Addr: at, Paths: 1, Loops: 1}); !errors.Is(err, ErrPortInUse) {
 		t.Errorf("one device too many: %v", err)
 	}
 	if _, err := Open(Config{Addr: at, Paths: 1, Exclusive: true}); !errors.Is(err, ErrPortInUse) {
@@ -309,12 +313,12 @@ func TestGroupOfAStoppedLeader(t *testing.T) {
 	noError(t, peer.cmd.Process.Signal(unix.SIGSTOP))
 	defer peer.cmd.Process.Signal(unix.SIGCONT)
 	eventually(t, "it is stopped", func() bool { return stopped(int32(peer.cmd.Process.Pid)) })
-	if _, err := Open(Config{Addr: at, Paths: 1}); !errors.Is(err, ErrPortInUse) || !strings.Contains(err.Error(), "is stopped") {
+	if _, err := Open(Config{Addr: at, Paths: 1, Loops: 1}); !errors.Is(err, ErrPortInUse) || !strings.Contains(err.Error(), "is stopped") {
 		t.Errorf("its address: %v", err)
 	}
 	noError(t, peer.cmd.Process.Signal(unix.SIGCONT))
 	eventually(t, "it shares", func() bool {
-		dev, err := Open(Config{Addr: at, Paths: 1})
+		dev, err := Open(Config{Addr: at, Paths: 1, Loops: 1})
 		if err == nil {
 			noError(t, dev.Close())
 		}
@@ -358,14 +362,14 @@ func TestPartsAreClaimedOnce(t *testing.T) {
 	var claims []part
 	seen := make(map[int]bool)
 	for range parts {
-		p := claimPart(port)
+		p := claimPart(port, parts)
 		if p.number < 0 || seen[p.number] {
 			t.Fatalf("part %d of those that are left", p.number)
 		}
 		seen[p.number] = true
 		claims = append(claims, p)
 	}
-	if p := claimPart(port); p.number >= 0 {
+	if p := claimPart(port, parts); p.number >= 0 {
 		t.Errorf("part %d twice", p.number)
 	}
 	if !nameTaken(partName(port, claims[5].number)) {
@@ -375,7 +379,7 @@ func TestPartsAreClaimedOnce(t *testing.T) {
 	if nameTaken(partName(port, claims[5].number)) {
 		t.Error("a part that was released seems claimed")
 	}
-	if p := claimPart(port); p.number != claims[5].number {
+	if p := claimPart(port, parts); p.number != claims[5].number {
 		t.Errorf("part %d, want the one that is free", p.number)
 	} else {
 		p.release()

@@ -98,6 +98,9 @@ func (g *group) admit(conn *groupConn, m *groupMessage, files []int) (i int, ref
 	case m.Version != groupVersion || m.Self.Part < 0 || m.Self.Part >= parts:
 		closeAll(files)
 		err = errors.New("the device that leads there is of another version of braid")
+	case g.kinOnly && !slices.Contains(g.engine.kin, m.Self.Part):
+		closeAll(files)
+		err = errors.New("the device that has it does not share it")
 	case g.closed || g.assemble() != nil:
 		closeAll(files)
 		err = errors.New("the device that leads there closes, or has no files left")
@@ -199,8 +202,8 @@ func (g *group) freeSeat(part int) int {
 
 // openSeat opens one more socket at the address.
 func (g *group) openSeat() (int, error) {
-	if len(g.seats) >= maxSeats {
-		return -1, fmt.Errorf("%d devices have the address, and no more can", maxSeats-1)
+	if len(g.seats) >= g.limit {
+		return -1, fmt.Errorf("%d devices have the address, and no more can", g.limit-1)
 	}
 	share := option{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}
 	return openSocket(g.at, append(rxSocketOptions(g.at.Addr()), share)...)

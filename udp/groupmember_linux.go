@@ -152,7 +152,7 @@ func (g *group) takeTable(m *groupMessage, files []int) {
 // succeed makes this device the leader, or a member of the next; false if it was closed.
 func (g *group) succeed() bool {
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		if listener, err := net.ListenUnix("unixpacket", groupName(g.at)); err == nil {
+		if listener := g.candidacy(); listener != nil {
 			if g.takeOver(listener) {
 				g.lead(listener)
 			}
@@ -165,6 +165,19 @@ func (g *group) succeed() bool {
 			return false
 		}
 	}
+}
+
+// candidacy takes the name of who leads, if nobody has it. A further loop does not want it: its device's first loop is here
+// too, and has the queue pair 1 that who leads needs.
+func (g *group) candidacy() *net.UnixListener {
+	if g.part.further {
+		return nil
+	}
+	listener, err := net.ListenUnix("unixpacket", groupName(g.at))
+	if err != nil {
+		return nil
+	}
+	return listener
 }
 
 // takeOver makes this device the leader: it lets others in, and reads what comes for queue pair 1.

@@ -39,8 +39,8 @@ type groupMessage struct {
 }
 
 const (
-	// groupVersion is of the messages, and of how many bits of a number are the part.
-	groupVersion = 1
+	// groupVersion is of the messages, of how many bits of a number are the part, and of how many seats there are.
+	groupVersion = 2
 	// groupPatience is how long a device waits for another of the same user to respond: it may have
 	// lost the processor, or be stopped.
 	groupPatience = 2 * time.Second

@@ -92,7 +92,7 @@ func bareBTH(t *testing.T, to netip.AddrPort) func(qpn wire.QPN, n int) {
 
 // In a flood datagrams for queue pair 1 are dropped and no others, which statistics tell.
 func TestFloodDropsManagementOnly(t *testing.T) {
-	dev, err := Open(Config{Loopback: true, Paths: 1})
+	dev, err := Open(Config{Loopback: true, Paths: 1, Loops: 1})
 	noError(t, err)
 	defer dev.Close()
 	e := engineOf(dev)
@@ -137,7 +137,7 @@ func TestFloodDropsManagementOnly(t *testing.T) {
 
 // Where queue pair 1 has no socket of its own, statistics tell.
 func TestSharedManagementIsCounted(t *testing.T) {
-	dev, err := Open(Config{Loopback: true, Paths: 1})
+	dev, err := Open(Config{Loopback: true, Paths: 1, Loops: 1})
 	noError(t, err)
 	defer dev.Close()
 	e := engineOf(dev)
@@ -155,7 +155,7 @@ func TestSharedManagementIsCounted(t *testing.T) {
 
 // Two devices cannot have one address, though the sockets of a device share theirs.
 func TestAddressIsHeldAlone(t *testing.T) {
-	dev, err := Open(Config{Loopback: true, Paths: 1})
+	dev, err := Open(Config{Loopback: true, Paths: 1, Loops: 1})
 	noError(t, err)
 	defer dev.Close()
 	if second, err := Open(Config{Addr: dev.Query().Local, Paths: 1}); err == nil {

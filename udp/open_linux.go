@@ -14,30 +14,35 @@ func Open(cfg Config) (*verbs.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEngine(cfg)
+	loops, err := openLoops(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return verbs.Open(e), nil
+	further := make([]verbs.Engine, len(loops)-1)
+	for i := range further {
+		further[i] = loops[i+1]
+	}
+	return verbs.Open(loops[0], further...), nil
 }
 
-// newEngine opens the sockets and starts the background thread.
-func newEngine(cfg Config) (*engine, error) {
-	p := noClaim
-	if !cfg.Exclusive {
-		p = claimPart(cfg.Port)
+// newEngine opens the sockets and starts the background thread. first is the first loop of the device, if this is
+// to be a further one; kin are the parts of all of them.
+func newEngine(cfg Config, p part, kin []int, first *engine) (_ *engine, err error) {
+	var own *address
+	if first == nil {
+		own, err = firstAddress(&cfg, p)
+	} else {
+		own, err = openAddress(&cfg, p, first.own.ip, nil)
 	}
-	own, err := firstAddress(&cfg, p)
 	if err != nil {
-		p.release()
 		return nil, err
 	}
 	e, err := assemble(cfg, p, own)
 	if err != nil {
 		_ = own.close()
-		p.release()
 		return nil, err
 	}
+	e.kin = kin
 	own.start(e)
 	go e.background()
 	return e, nil
@@ -58,7 +63,11 @@ func firstAddress(cfg *Config, p part) (*address, error) {
 		if cfg.Loopback {
 			cfg.Addr = rx.local.Addr()
 		}
-		return newAddress(cfg, rx.local.Addr(), rx)
+		a, err := newAddress(cfg, rx.local.Addr(), rx)
+		if err == nil {
+			a.admitOthers(cfg, p, nil, true)
+		}
+		return a, err
 	}
 	if errors.Is(err, ErrNoAddress) && !cfg.Loopback {
 		// The loopback interface is down, as in a network namespace that is new.
@@ -112,7 +121,6 @@ func assemble(cfg Config, p part, own *address) (*engine, error) {
 		e.polls[i] = newPollSet(e.wakers[i], pool)
 	}
 	e.watchSockets()
-	e.faults.engine = e
 	e.yielder.init()
 	e.startCapture(cfg.Capture)
 	return e, nil

@@ -33,6 +33,7 @@ func connect(t testing.TB, cfg Config, o verbs.QPOptions, size int) (a, b *end) 
 
 func openEnd(t testing.TB, cfg Config, o verbs.QPOptions, size int) *end {
 	t.Helper()
+	orDefault(&cfg.Loops, 1)
 	dev, err := Open(cfg)
 	if cfg.Addr.Is6() && (errors.Is(err, ErrPortInUse) || errors.Is(err, ErrNoAddress)) {
 		t.Skipf("SKIPPED: IPv6 has one loopback address, which this test needs: %v", err)

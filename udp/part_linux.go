@@ -19,6 +19,8 @@ const (
 	// queue pairs which are gone are rarely seen again; and more devices than a host has processors.
 	partBits = 6
 	parts    = 1 << partBits
+	// loopParts is how many of them the further loops of devices may have, so that there are some for devices.
+	loopParts = parts / 2
 )
 
 // part is a claim to a part of the numbers. It is a socket bound to a name, since the kernel gives a
@@ -27,16 +29,18 @@ type part struct {
 	number int // -1: none, the device has all numbers and shares no address
 	claim  int // the socket
 	port   uint16
+	// further: it is that of a further loop of a device.
+	further bool
 }
 
 // noClaim is that of a device which shares nothing.
 var noClaim = part{number: -1, claim: -1}
 
-// claimPart takes a part that no device with the same UDP port has, if there is one.
-func claimPart(port uint16) part {
-	first := rand.IntN(parts)
-	for i := range parts {
-		p := part{number: (first + i) % parts, port: port}
+// claimPart takes one of the first parts that no device with the same UDP port has, if there is one.
+func claimPart(port uint16, among int) part {
+	first := rand.IntN(among)
+	for i := range among {
+		p := part{number: (first + i) % among, port: port}
 		fd, err := bindName(partName(port, p.number))
 		if err == nil {
 			p.claim = fd

@@ -26,22 +26,61 @@ type Stats struct {
 	CaptureErrors             uint64      // packets missing from the capture, or the error that ended it
 	SharedSourcePorts         uint64      // source ports that could not be opened and share the socket of another
 	SharedManagement          uint64      // addresses at which queue pair 1 has no socket of its own, so that a flood of it is not bounded
-	SharingDevices            uint64      // other devices that have one of the addresses too
-	Paths                     []PathStats // by source port, up to the last in use
+	SharingDevices            uint64      // loops of other devices that have one of the addresses too
+	Loops                     uint64      // of the device
+	LoopsRefused              uint64      // those that were asked for and could not be had
+	Paths                     []PathStats // by source port, up to the last in use; those of further loops follow
 }
 
-// Map has the sums by name, for JSON.
+// sums are the counters, and their names in JSON.
+var sums = [...]struct {
+	name string
+	of   func(*Stats) *uint64
+}{
+	{"packets_sent", func(s *Stats) *uint64 { return &s.PacketsSent }},
+	{"packets_received", func(s *Stats) *uint64 { return &s.PacketsReceived }},
+	{"packets_diverted", func(s *Stats) *uint64 { return &s.PacketsDiverted }},
+	{"packets_injected", func(s *Stats) *uint64 { return &s.PacketsInjected }},
+	{"packets_handed_over", func(s *Stats) *uint64 { return &s.PacketsHandedOver }},
+	{"handover_dropped", func(s *Stats) *uint64 { return &s.HandoverDropped }},
+	{"malformed", func(s *Stats) *uint64 { return &s.Malformed }},
+	{"bad_icrc", func(s *Stats) *uint64 { return &s.BadICRC }},
+	{"bad_pkey", func(s *Stats) *uint64 { return &s.BadPKey }},
+	{"unknown_qp", func(s *Stats) *uint64 { return &s.UnknownQP }},
+	{"wrong_source", func(s *Stats) *uint64 { return &s.WrongSource }},
+	{"no_address", func(s *Stats) *uint64 { return &s.NoAddress }},
+	{"socket_overflow", func(s *Stats) *uint64 { return &s.SocketOverflow }},
+	{"flood_dropped", func(s *Stats) *uint64 { return &s.FloodDropped }},
+	{"backpressure", func(s *Stats) *uint64 { return &s.Backpressure }},
+	{"send_dropped", func(s *Stats) *uint64 { return &s.SendDropped }},
+	{"receive_errors", func(s *Stats) *uint64 { return &s.ReceiveErrors }},
+	{"poll_errors", func(s *Stats) *uint64 { return &s.PollErrors }},
+	{"idle_rounds", func(s *Stats) *uint64 { return &s.IdleRounds }},
+	{"fault_dropped", func(s *Stats) *uint64 { return &s.FaultDropped }},
+	{"fault_damaged", func(s *Stats) *uint64 { return &s.FaultDamaged }},
+	{"capture_errors", func(s *Stats) *uint64 { return &s.CaptureErrors }},
+	{"shared_source_ports", func(s *Stats) *uint64 { return &s.SharedSourcePorts }},
+	{"shared_management", func(s *Stats) *uint64 { return &s.SharedManagement }},
+	{"sharing_devices", func(s *Stats) *uint64 { return &s.SharingDevices }},
+	{"loops", func(s *Stats) *uint64 { return &s.Loops }},
+	{"loops_refused", func(s *Stats) *uint64 { return &s.LoopsRefused }},
+}
+
+// Map has the counters by name, for JSON.
 func (s *Stats) Map() map[string]uint64 {
-	return map[string]uint64{
-		"packets_sent": s.PacketsSent, "packets_received": s.PacketsReceived, "packets_diverted": s.PacketsDiverted,
-		"packets_injected": s.PacketsInjected, "malformed": s.Malformed, "bad_icrc": s.BadICRC, "bad_pkey": s.BadPKey,
-		"unknown_qp": s.UnknownQP, "wrong_source": s.WrongSource, "no_address": s.NoAddress, "socket_overflow": s.SocketOverflow,
-		"flood_dropped": s.FloodDropped, "backpressure": s.Backpressure, "send_dropped": s.SendDropped,
-		"receive_errors": s.ReceiveErrors, "poll_errors": s.PollErrors, "idle_rounds": s.IdleRounds,
-		"fault_dropped": s.FaultDropped, "fault_damaged": s.FaultDamaged, "capture_errors": s.CaptureErrors,
-		"shared_source_ports": s.SharedSourcePorts, "shared_management": s.SharedManagement,
-		"packets_handed_over": s.PacketsHandedOver, "handover_dropped": s.HandoverDropped, "sharing_devices": s.SharingDevices,
+	m := make(map[string]uint64, len(sums))
+	for i := range sums {
+		m[sums[i].name] = *sums[i].of(s)
 	}
+	return m
+}
+
+// add counts another loop's.
+func (s *Stats) add(o *Stats) {
+	for i := range sums {
+		*sums[i].of(s) += *sums[i].of(o)
+	}
+	s.Paths = append(s.Paths, o.Paths...)
 }
 
 // PathStats describe one source port; the zero value one that was not used.

@@ -5,13 +5,14 @@ import "github.com/braid-rdma/braid/verbs"
 // StatsOf returns the statistics of a device that this package opened; ok is
 // false for a device of another engine.
 func StatsOf(d *verbs.Device) (s Stats, ok bool) {
-	e, ok := d.Engine().(*engine)
-	if !ok {
-		return Stats{}, false
+	engines := enginesOf(d)
+	for _, e := range engines {
+		e.mu.Lock()
+		of := e.statistics()
+		e.mu.Unlock()
+		s.add(&of)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.statistics(), true
+	return s, len(engines) > 0
 }
 
 // Counters implements verbs.Counted.
@@ -25,12 +26,13 @@ func (e *engine) Counters() map[string]uint64 {
 // statistics are those of this moment; the lock is held.
 func (e *engine) statistics() Stats {
 	s := e.stats
+	s.Loops = 1
 	s.IdleRounds = uint64(e.idle.Load())
 	s.SharedSourcePorts = e.pool.shared
 	for _, a := range e.addrs {
-		if g := a.group; g != nil {
+		if g := a.group; g != nil && !e.part.further {
 			s.SharingDevices += uint64(g.others())
-		} else if a.management == nil {
+		} else if g == nil && a.management == nil {
 			s.SharedManagement++
 		}
 	}
@@ -54,7 +56,7 @@ func (e *engine) statistics() Stats {
 
 // SourcePortOf is the UDP source port from which a device that this package opened sends on a virtual path
 // (and opens it, if nothing was sent there yet); 0 for a device of another engine. A multi-path connection
-// may have moved a path to another port since (Config.SourcePorts).
+// may have moved a path to another port since (Config.SourcePorts), and further loops have ports of their own.
 func SourcePortOf(d *verbs.Device, path int) uint16 {
 	e, ok := d.Engine().(*engine)
 	if !ok || path < 0 {

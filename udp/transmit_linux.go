@@ -180,7 +180,7 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 		to = e.datagramPeer(packet)
 	}
 	path, source := e.wayOf(p, packet)
-	if to == nil || e.faults.drops(path) {
+	if to == nil || e.faults.drops(e, path) {
 		return
 	}
 	headers := packet.Headers.Len()
@@ -202,7 +202,7 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 	sum = sum.Payload(tail[:pad])
 	wire.AppendICRC(tail[:pad], sum.Sum())
 	if e.faults.active {
-		e.faults.damage(path, tail)
+		e.faults.damage(e, path, tail)
 	}
 	if e.capture != nil {
 		e.captureSent(packet, segment, head, tail)

@@ -54,22 +54,19 @@ func (c *ConnParams) Check() error {
 // device that was opened without an address they suit peers on this host only;
 // ParamsFor suits all.
 func (q *QP) Params() ConnParams {
-	q.device.engine.Lock()
-	defer q.device.unlock()
+	q.loop.Lock()
+	defer q.loop.Unlock()
 	return q.paramsLocked(&Route{Local: q.device.info.Local, MTU: q.device.info.MTUOf(MP)})
 }
 
 // ParamsFor describe this end to the peer at an address: with the address and
 // the path MTU that the route to it has.
 func (q *QP) ParamsFor(remote netip.Addr) (ConnParams, error) {
-	if err := q.lock(); err != nil {
-		return ConnParams{}, err
-	}
-	defer q.device.unlock()
-	route, err := q.device.routeLocked(remote)
+	route, err := q.lockTowards(remote)
 	if err != nil {
 		return ConnParams{}, err
 	}
+	defer q.loop.Unlock()
 	return q.paramsLocked(&route), nil
 }
 
@@ -100,19 +97,16 @@ func (q *QP) Connect(remote ConnParams) error {
 	if err := remote.Check(); err != nil {
 		return err
 	}
-	if err := q.lock(); err != nil {
+	route, err := q.lockTowards(remote.Addr)
+	if err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if q.kind == UD || remote.Type != q.kind {
 		return fmt.Errorf("%w: a queue pair of type %v cannot connect to one of type %v", ErrParams, q.kind, remote.Type)
 	}
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; Connect needs RESET or INIT", ErrState, s)
-	}
-	route, err := q.device.routeLocked(remote.Addr)
-	if err != nil {
-		return err
 	}
 	attr := q.attrFor(&remote, &route)
 	return q.climbLocked(&attr)
@@ -141,7 +135,7 @@ func (q *QP) SetConn(o ConnOptions) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if s := q.transport.State(); s != transport.Reset || q.kind == UD {
 		return fmt.Errorf("%w: %v %v; SetConn needs a connection in RESET", ErrState, q.kind, s)
 	}
@@ -164,7 +158,7 @@ func (q *QP) SetKeepalive(silence time.Duration) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if s := q.transport.State(); s != transport.RTS {
 		return fmt.Errorf("%w: %v; SetKeepalive needs RTS", ErrState, s)
 	}
@@ -184,7 +178,7 @@ func (q *QP) SetFirstPSN(first PSN) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if s := q.transport.State(); s != transport.Reset && s != transport.Init {
 		return fmt.Errorf("%w: %v; SetFirstPSN needs RESET or INIT", ErrState, s)
 	}
@@ -202,7 +196,7 @@ func (q *QP) Activate(qkey QKey) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if q.kind != UD {
 		return fmt.Errorf("%w: Activate is for datagrams; use Connect", ErrParams)
 	}

@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/braid-rdma/braid/transport"
@@ -33,7 +34,14 @@ type CQ struct {
 	// solicited is the position, counted like the ring's tail, after the latest
 	// completion that is solicited or failed.
 	solicited atomic.Uint64
-	notify    chan struct{} // under the engine lock; nil: nobody asked for it
+	notify    chan struct{} // nil: nobody asked for it
+
+	// home is the loop that a thread which waits or polls here runs: that of the first queue pair, or the
+	// device's first if a thread comes before. The others run by themselves.
+	home    atomic.Pointer[loop]
+	served  int  // queue pairs that were given a loop here
+	shared  bool // those of several loops push
+	pushing sync.Mutex
 }
 
 const (
@@ -82,7 +90,7 @@ func (c *CQ) poll(out []Completion, at []Time) (int, error) {
 	if condition != cqOpen {
 		return 0, conditionError(condition)
 	}
-	c.device.engine.Progress()
+	c.settle(c.device.first()).Progress()
 	return c.ring.take(out, at), nil
 }
 
@@ -102,9 +110,11 @@ func (c *CQ) StampArrivals() error {
 		return err
 	}
 	defer c.device.unlock()
-	if s, ok := c.device.engine.(Stamper); ok {
-		if err := s.StampArrivals(); err != nil {
-			return err
+	for _, l := range c.device.loops {
+		if s, ok := l.Engine.(Stamper); ok {
+			if err := s.StampArrivals(); err != nil {
+				return err
+			}
 		}
 	}
 	c.ring.stamps = make([]Time, len(c.ring.entries))
@@ -165,12 +175,45 @@ func (c *CQ) wait(ctx context.Context, out []Completion, at []Time, until Readin
 
 // WaitProgress waits until a condition holds, and moves packets meanwhile. The condition is
 // asked again whenever a completion has come, whichever thread has brought it; for other news
-// there is Engine.Wake.
+// there is Wake.
 func (c *CQ) WaitProgress(ctx context.Context, until Readiness) error {
+	home := c.settle(c.device.first())
 	c.waiters.Add(1)
 	defer c.waiters.Add(-1)
-	return c.device.engine.WaitProgress(ctx, until)
+	return home.WaitProgress(ctx, until)
 }
+
+// Wake has every WaitProgress of the queue ask its condition again.
+func (c *CQ) Wake() {
+	if home := c.home.Load(); home != nil {
+		home.Wake()
+	}
+}
+
+// settle makes a loop the queue's own, unless it has one, and returns that.
+func (c *CQ) settle(l *loop) *loop {
+	if home := c.home.Load(); home != nil {
+		return home
+	}
+	c.home.CompareAndSwap(nil, l)
+	return c.home.Load()
+}
+
+// nextLoop chooses a loop for the next queue pair; all loops are locked.
+func (c *CQ) nextLoop() *loop {
+	d := c.device
+	home := c.home.Load()
+	if home == nil {
+		home = c.settle(d.loops[d.spread%len(d.loops)])
+		d.spread++
+	}
+	l := d.loops[(home.index+c.served)%len(d.loops)]
+	c.served++
+	return l
+}
+
+// serve notes that a queue pair of a loop reports here; all loops are locked.
+func (c *CQ) serve(l *loop) { c.shared = c.settle(l) != l || c.shared }
 
 // Notify is a channel that receives when completions have come, or the queue
 // has overflowed or was closed. Several completions may be told at once, so
@@ -178,7 +221,7 @@ func (c *CQ) WaitProgress(ctx context.Context, until Readiness) error {
 // thread, which suits queues that are seldom used beside others that are often:
 // a thread in Wait would run the engine for all of them.
 func (c *CQ) Notify() <-chan struct{} {
-	c.device.engine.Lock()
+	c.device.lockAll()
 	defer c.device.unlock()
 	if c.notify == nil {
 		c.notify = make(chan struct{}, 1)
@@ -189,7 +232,7 @@ func (c *CQ) Notify() <-chan struct{} {
 	return c.notify
 }
 
-// tell wakes the receiver of Notify; the engine lock is held.
+// tell wakes the receiver of Notify; a loop is locked.
 func (c *CQ) tell() {
 	select {
 	case c.notify <- struct{}{}:
@@ -212,7 +255,7 @@ func (c *solicitedCQ) Ready() bool {
 // Close ends the queue and closes the queue pairs that use it. Completions it
 // holds can still be polled. Closing twice is allowed.
 func (c *CQ) Close() error {
-	c.device.engine.Lock()
+	c.device.lockAll()
 	defer c.device.unlock()
 	c.closeLocked()
 	return nil
@@ -227,28 +270,32 @@ func (c *CQ) closeLocked() {
 	delete(c.device.cqs, c)
 	c.condition.Store(cqClosed)
 	c.tell()
-	c.device.engine.Wake()
+	c.Wake()
 }
 
-// push stores a completion of a work queue; the engine lock is held.
-func (c *CQ) push(e *Completion, owner *slots) {
+// push stores a completion of a work queue, whose loop is locked.
+func (c *CQ) push(from *loop, e *Completion, owner *slots) {
+	if c.shared {
+		c.pushing.Lock()
+		defer c.pushing.Unlock()
+	}
 	if c.condition.Load() != cqOpen {
 		c.lost.Add(1)
 		return
 	}
 	if c.ring.stamps != nil {
-		c.ring.stamp(c.arrival())
+		c.ring.stamp(from.arrival())
 	}
 	if !c.ring.push(e, owner) {
 		c.lost.Add(1)
-		c.overflow()
+		c.overflow(from)
 		return
 	}
 	if e.Solicited || e.Status != transport.Success {
 		c.solicited.Store(c.ring.tail.Load())
 	}
 	if c.waiters.Load() > 0 {
-		c.device.engine.Wake()
+		c.Wake()
 	}
 	if c.notify != nil {
 		c.tell()
@@ -256,25 +303,40 @@ func (c *CQ) push(e *Completion, owner *slots) {
 }
 
 // arrival is when what led to the completion that is delivered arrived.
-func (c *CQ) arrival() transport.Time {
-	if s, ok := c.device.engine.(Stamper); ok {
+func (l *loop) arrival() transport.Time {
+	if s, ok := l.Engine.(Stamper); ok {
 		return s.Arrival()
 	}
-	return c.device.engine.Now()
+	return l.Now()
 }
 
-// overflow breaks the queue and every queue pair that uses it.
-func (c *CQ) overflow() {
+// overflow breaks the queue and every queue pair that uses it: those of the loop that is locked now, and others
+// as soon as their loops can be locked.
+func (c *CQ) overflow(locked *loop) {
 	c.condition.Store(cqOverflowed)
 	c.device.events.raise(Event{Kind: EventCQErr, CQ: c})
+	c.failQPs(locked)
+	for _, l := range c.device.loops {
+		if l != locked && c.shared {
+			go func() {
+				l.Lock()
+				defer l.Unlock()
+				c.failQPs(l)
+			}()
+		}
+	}
+	c.tell()
+	c.Wake()
+}
+
+// failQPs breaks the queue pairs of a loop that use the queue.
+func (c *CQ) failQPs(of *loop) {
 	for _, q := range c.device.sortedQPs() {
-		if q.sendCQ == c || q.recvCQ == c {
+		if q.loop == of && (q.sendCQ == c || q.recvCQ == c) {
 			q.failLocked()
 			q.reportFailure(fmt.Errorf("queue pair %v: %w", q.number, ErrCQOverflow))
 		}
 	}
-	c.tell()
-	c.device.engine.Wake()
 }
 
 func conditionError(condition uint32) error {

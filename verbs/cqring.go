@@ -7,8 +7,8 @@ import (
 	"github.com/braid-rdma/braid/transport"
 )
 
-// completionRing is the storage of a completion queue. Completions are pushed
-// with the engine lock held, so there is one producer at a time, and it takes
+// completionRing is the storage of a completion queue. There is one producer at a time
+// (those of one loop have its lock, and those of several take turns), and it takes
 // no lock of the ring; the program's threads take turns by a mutex that the
 // producer never waits for. So neither a slow poller holds up the engine nor
 // the engine a poller that finds something.

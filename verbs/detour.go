@@ -52,10 +52,10 @@ type NetworkWatcher interface {
 // StreamAddr is that of the engine's Detour; ok is false where it has none.
 func (d *Device) StreamAddr() (addr netip.Addr, ok bool) {
 	detour, ok := d.engine.(Detour)
-	if !ok || d.lock() != nil {
+	if !ok || d.first().lock() != nil {
 		return netip.Addr{}, false
 	}
-	defer d.unlock()
+	defer d.first().Unlock()
 	return detour.StreamAddr(), true
 }
 
@@ -88,8 +88,8 @@ func (q *QP) withDetour(f func(Detour) error) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
-	d, ok := q.device.engine.(Detour)
+	defer q.loop.Unlock()
+	d, ok := q.loop.Engine.(Detour)
 	if !ok {
 		return fmt.Errorf("%w: engine %s", ErrNoDetour, q.device.info.Name)
 	}
@@ -99,6 +99,6 @@ func (q *QP) withDetour(f func(Detour) error) error {
 	if err := f(d); err != nil {
 		return err
 	}
-	q.device.engine.Kick(q.transport)
+	q.loop.Kick(q.transport)
 	return nil
 }

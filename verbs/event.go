@@ -30,13 +30,13 @@ func (e Event) String() string {
 }
 
 // eventQueue is the bounded queue behind Device.Events. Events are raised with
-// the engine lock held, so raising never blocks: when the program does not
+// the lock of a loop held, so raising never blocks: when the program does not
 // listen, the oldest events stay, because the first fault explains the later
 // ones, and the rest is counted.
 type eventQueue struct {
 	events  chan Event
 	dropped atomic.Uint64
-	closed  bool // under the engine lock, like every raise
+	closed  bool // set under the locks of all loops, while nobody raises
 }
 
 func newEventQueue() eventQueue {

@@ -8,19 +8,25 @@ import (
 	"github.com/braid-rdma/braid/transport"
 )
 
-// memoryTable is the registered memory of a device, by key. It is what the
-// transport asks before a byte moves. All of it is under the engine lock.
+// memoryTable is the registered memory of a device, by key. It is read with the lock of a loop held, and changed
+// with those of all.
 type memoryTable struct {
 	regions map[LKey]*MR // by local key; every registered region
-	remote  map[RKey]*MR // by remote key; without those that are invalidated
+	remote  map[RKey]*MR // by remote key; also those that are invalidated
 	bytes   uint64
+	views   []*memoryView
+}
+
+// memoryView is the table as a loop sees it. It is what the transport asks before a byte moves.
+type memoryView struct {
+	table *memoryTable
 	// recent is what recentKey led to last: a stream of packets names one key. Who
-	// changes remote forgets it.
+	// changes the table forgets it.
 	recent    *MR
 	recentKey RKey
 }
 
-var _ transport.Memory = (*memoryTable)(nil)
+var _ transport.Memory = (*memoryView)(nil)
 
 func newMemoryTable() memoryTable {
 	return memoryTable{regions: make(map[LKey]*MR), remote: make(map[RKey]*MR)}
@@ -30,17 +36,17 @@ func newMemoryTable() memoryTable {
 var nothing = transport.Region{Bytes: []byte{}}
 
 // Resolve implements transport.Memory.
-func (t *memoryTable) Resolve(pd transport.PD, rkey RKey, va uint64, length uint32, want Access) (transport.Span, bool) {
+func (v *memoryView) Resolve(pd transport.PD, rkey RKey, va uint64, length uint32, want Access) (transport.Span, bool) {
 	if length == 0 {
 		// The specification has the key of a request of no bytes not checked.
 		return transport.Span{Region: &nothing}, true
 	}
-	m := t.recent
-	if m == nil || t.recentKey != rkey {
-		m = t.remote[rkey]
-		t.recent, t.recentKey = m, rkey
+	m := v.recent
+	if m == nil || v.recentKey != rkey {
+		m = v.table.remote[rkey]
+		v.recent, v.recentKey = m, rkey
 	}
-	if m == nil || m.region.PD != pd || m.region.Access&want != want {
+	if m == nil || m.revoked.Load() || m.region.PD != pd || m.region.Access&want != want {
 		return transport.Span{}, false
 	}
 	// Written without a sum that could overflow: va+length may pass 2^64.
@@ -58,12 +64,14 @@ func (t *memoryTable) Resolve(pd transport.PD, rkey RKey, va uint64, length uint
 // drop makes a remote key unknown.
 func (t *memoryTable) drop(rkey RKey) {
 	delete(t.remote, rkey)
-	t.recent = nil
+	for _, v := range t.views {
+		v.recent = nil
+	}
 }
 
 // Atomic implements transport.Memory. The bytes are a number in the order of
 // the host, as RNICs have it, so the program sees with sync/atomic what peers do.
-func (t *memoryTable) Atomic(s transport.Span, op transport.AtomicOp, a, b uint64) uint64 {
+func (v *memoryView) Atomic(s transport.Span, op transport.AtomicOp, a, b uint64) uint64 {
 	p := word(s)
 	if p == nil {
 		return 0
@@ -80,20 +88,19 @@ func (t *memoryTable) Atomic(s transport.Span, op transport.AtomicOp, a, b uint6
 }
 
 // Store implements transport.Memory.
-func (t *memoryTable) Store(s transport.Span, value uint64) {
+func (v *memoryView) Store(s transport.Span, value uint64) {
 	if b := s.Bytes(); len(b) == 8 {
 		*(*[8]byte)(b) = *(*[8]byte)(unsafe.Pointer(&value))
 	}
 }
 
-// Invalidate implements transport.Memory.
-func (t *memoryTable) Invalidate(pd transport.PD, rkey RKey) bool {
-	m := t.remote[rkey]
+// Invalidate implements transport.Memory. It has the lock of its loop only, so the key stays in the table, marked.
+func (v *memoryView) Invalidate(pd transport.PD, rkey RKey) bool {
+	m := v.table.remote[rkey]
 	if m == nil || m.region.PD != pd || m.region.Access&RemoteInvalidate == 0 {
 		return false
 	}
-	t.drop(rkey)
-	return true
+	return m.revoked.CompareAndSwap(false, true)
 }
 
 // word is the span as a number that sync/atomic can work on, or nil if it is

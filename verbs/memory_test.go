@@ -52,7 +52,7 @@ func TestResolve(t *testing.T) {
 		{"one right of two", pd.id, key, base, 8, RemoteRead | RemoteAtomic, false},
 		{"nothing, wrong key", pd.id, 0, 0, 0, RemoteWrite, true},
 	} {
-		s, ok := d.memory.Resolve(c.pd, c.key, c.va, c.length, c.want)
+		s, ok := d.first().memory.Resolve(c.pd, c.key, c.va, c.length, c.want)
 		if ok != c.ok {
 			t.Errorf("%s: %v, want %v", c.name, ok, c.ok)
 		}
@@ -64,7 +64,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	m.Deregister()
-	if _, ok := d.memory.Resolve(pd.id, key, base, 1, RemoteWrite); ok {
+	if _, ok := d.first().memory.Resolve(pd.id, key, base, 1, RemoteWrite); ok {
 		t.Error("a deregistered region is granted")
 	}
 	if !m.region.Invalid || d.Query().RegisteredBytes != 0 {
@@ -114,20 +114,20 @@ func TestInvalidateNeedsRightAndDomain(t *testing.T) {
 	plain, _ := pd.AllocMemory(8, RemoteRead)
 	open, _ := pd.AllocMemory(8, RemoteRead|RemoteInvalidate)
 	key := open.RKey()
-	if d.memory.Invalidate(pd.id, plain.RKey()) || d.memory.Invalidate(pd.id+1, key) || d.memory.Invalidate(pd.id, key^1) {
+	if d.first().memory.Invalidate(pd.id, plain.RKey()) || d.first().memory.Invalidate(pd.id+1, key) || d.first().memory.Invalidate(pd.id, key^1) {
 		t.Error("an invalidation without the right was granted")
 	}
-	if !d.memory.Invalidate(pd.id, key) || d.memory.Invalidate(pd.id, key) {
+	if !d.first().memory.Invalidate(pd.id, key) || d.first().memory.Invalidate(pd.id, key) {
 		t.Error("a key must be invalidated exactly once")
 	}
-	if _, ok := d.memory.Resolve(pd.id, key, open.Addr(), 1, RemoteRead); ok {
+	if _, ok := d.first().memory.Resolve(pd.id, key, open.Addr(), 1, RemoteRead); ok {
 		t.Error("an invalidated key is granted")
 	}
 	fresh, err := open.Rekey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := d.memory.Resolve(pd.id, fresh, open.Addr(), 1, RemoteRead); !ok {
+	if _, ok := d.first().memory.Resolve(pd.id, fresh, open.Addr(), 1, RemoteRead); !ok {
 		t.Error("the new key is refused")
 	}
 }
@@ -135,26 +135,26 @@ func TestInvalidateNeedsRightAndDomain(t *testing.T) {
 func TestAtomicOnMemory(t *testing.T) {
 	d, pd := newTestPD(t)
 	m, _ := pd.AllocMemory(24, LocalWrite|RemoteAtomic)
-	s, ok := d.memory.Resolve(pd.id, m.RKey(), m.Addr()+8, 8, RemoteAtomic)
+	s, ok := d.first().memory.Resolve(pd.id, m.RKey(), m.Addr()+8, 8, RemoteAtomic)
 	if !ok {
 		t.Fatal("refused")
 	}
 	if err := m.StoreUint64(8, math.MaxUint64); err != nil {
 		t.Fatal(err)
 	}
-	if old := d.memory.Atomic(s, transport.FetchAdd, 2, 0); old != math.MaxUint64 {
+	if old := d.first().memory.Atomic(s, transport.FetchAdd, 2, 0); old != math.MaxUint64 {
 		t.Errorf("fetch-and-add answered %d", old)
 	}
-	if old := d.memory.Atomic(s, transport.CompareSwap, 1, 9); old != 1 {
+	if old := d.first().memory.Atomic(s, transport.CompareSwap, 1, 9); old != 1 {
 		t.Errorf("compare-and-swap answered %d", old)
 	}
-	if old := d.memory.Atomic(s, transport.CompareSwap, 1, 7); old != 9 {
+	if old := d.first().memory.Atomic(s, transport.CompareSwap, 1, 7); old != 9 {
 		t.Errorf("failing compare-and-swap answered %d", old)
 	}
 	if v, err := m.LoadUint64(8); v != 9 || err != nil {
 		t.Errorf("memory holds %d, %v", v, err)
 	}
-	d.memory.Store(transport.Span{Region: &m.region, Offset: 3, Length: 8}, 0x0102030405060708)
+	d.first().memory.Store(transport.Span{Region: &m.region, Offset: 3, Length: 8}, 0x0102030405060708)
 	var got [8]byte
 	if err := m.Load(3, got[:]); err != nil || *(*uint64)(unsafe.Pointer(&got)) != 0x0102030405060708 {
 		t.Errorf("stored %x, %v", got, err)

@@ -21,9 +21,11 @@ import (
 // or LoadUint64, LoadUint32 and StoreUint64, since a plain read beside the
 // engine's write, or the reverse, is a data race in Go.
 type MR struct {
-	pd     *PD
-	region transport.Region // under the engine lock, but for what never changes
-	rkey   atomic.Uint32    // region.RKey, for reading without the lock
+	pd *PD
+	// region is read with the lock of a loop held, and changed with those of all; what never changes needs none.
+	region  transport.Region
+	rkey    atomic.Uint32 // region.RKey, for reading without a lock
+	revoked atomic.Bool   // a peer has invalidated the remote key
 }
 
 // RegisterMemory registers a buffer. The region keeps it alive, and Go does
@@ -158,6 +160,7 @@ func (m *MR) Rekey() (RKey, error) {
 // publishLocked makes the region known by its remote key.
 func (m *MR) publishLocked() {
 	m.pd.device.memory.remote[m.region.RKey] = m
+	m.revoked.Store(false)
 	m.rkey.Store(uint32(m.region.RKey))
 }
 
@@ -185,9 +188,9 @@ func (m *MR) Replace(buf []byte) error {
 // took no more may still be read from it; if the bytes change meanwhile, their
 // checksum fails and the peer drops them. Deregistering twice is allowed.
 func (m *MR) Deregister() error {
-	// The engine copies only with its lock held, so having had the lock once
+	// A loop copies only with its lock held, so having had all locks once
 	// after the mark is set is the wait.
-	m.pd.device.engine.Lock()
+	m.pd.device.lockAll()
 	defer m.pd.device.unlock()
 	return m.deregisterLocked()
 }

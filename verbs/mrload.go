@@ -86,14 +86,14 @@ func (m *MR) Store(off int, src []byte) error {
 	return nil
 }
 
-// copyLocked copies with the engine lock held.
+// copyLocked copies with all loops locked.
 func (m *MR) copyLocked(dst, src []byte) {
-	m.pd.device.engine.Lock()
+	m.pd.device.lockAll()
 	defer m.pd.device.unlock()
 	copy(dst, src)
 }
 
-// at takes the engine lock and returns the place of size bytes at off, which
+// at locks all loops and returns the place of size bytes at off, which
 // must be aligned to their size.
 func (m *MR) at(off, size int) (unsafe.Pointer, error) {
 	if err := m.checkRange(off, size); err != nil {
@@ -103,7 +103,7 @@ func (m *MR) at(off, size int) (unsafe.Pointer, error) {
 	if uintptr(p)%uintptr(size) != 0 {
 		return nil, fmt.Errorf("%w: offset %d is not aligned to %d bytes", ErrRange, off, size)
 	}
-	m.pd.device.engine.Lock()
+	m.pd.device.lockAll()
 	return p, nil
 }
 

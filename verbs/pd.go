@@ -13,7 +13,7 @@ import (
 type PD struct {
 	device *Device
 	id     transport.PD
-	closed bool // under the engine lock
+	closed bool
 }
 
 // lastPD counts the domains of all devices (see transport.PD).
@@ -48,16 +48,17 @@ func (p *PD) CreateAH(destination netip.Addr) (AH, error) {
 // DestroyAH forgets a handle that CreateAH made. Datagrams that were posted to
 // it and not yet sent are dropped.
 func (p *PD) DestroyAH(h AH) {
-	p.device.engine.Lock()
+	p.device.lockAll()
 	defer p.device.unlock()
 	p.device.engine.Addresses().destroy(h)
 }
 
 // AddrOf is the address of a handle, such as the source of a datagram.
 func (p *PD) AddrOf(h AH) (netip.Addr, error) {
-	p.device.engine.Lock()
-	defer p.device.unlock()
-	addr, ok := p.device.engine.Addresses().Addr(h)
+	first := p.device.first()
+	first.Lock()
+	defer first.Unlock()
+	addr, ok := first.Addresses().Addr(h)
 	if !ok {
 		return netip.Addr{}, fmt.Errorf("%w: %d", ErrAddress, h)
 	}
@@ -68,9 +69,10 @@ func (p *PD) AddrOf(h AH) (netip.Addr, error) {
 // completions as sources has room for. The zero Addr stands for one that the
 // device has forgotten.
 func (p *PD) SourcesOf(completions []Completion, sources []netip.Addr) {
-	p.device.engine.Lock()
-	defer p.device.unlock()
-	table := p.device.engine.Addresses()
+	first := p.device.first()
+	first.Lock()
+	defer first.Unlock()
+	table := first.Addresses()
 	for i := range completions[:min(len(completions), len(sources))] {
 		sources[i], _ = table.Addr(completions[i].Source)
 	}
@@ -79,7 +81,7 @@ func (p *PD) SourcesOf(completions []Completion, sources []netip.Addr) {
 // Close closes the domain, its queue pairs and shared receive queues, and
 // deregisters its memory.
 func (p *PD) Close() error {
-	p.device.engine.Lock()
+	p.device.lockAll()
 	defer p.device.unlock()
 	p.closeLocked()
 	return nil
@@ -105,14 +107,16 @@ func (p *PD) closeLocked() {
 	}
 }
 
-// lock takes the engine lock, unless the domain or its device is closed.
+// lock takes the locks of all loops, unless the domain or its device is closed.
 func (p *PD) lock() error {
 	if err := p.device.lock(); err != nil {
 		return err
 	}
 	if p.closed {
 		p.device.unlock()
-		return fmt.Errorf("protection domain: %w", ErrClosed)
+		return errPDClosed
 	}
 	return nil
 }
+
+var errPDClosed = fmt.Errorf("protection domain: %w", ErrClosed)

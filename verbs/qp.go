@@ -14,12 +14,13 @@ import (
 type QP struct {
 	pd     *PD
 	device *Device
+	loop   *loop
 	number QPN
 	sendCQ *CQ
 	recvCQ *CQ
 	srq    *SRQ
 
-	// The rest is under the engine lock.
+	// The rest is under the lock of the loop; closing takes those of all.
 	kind      QPType
 	transport transport.QP
 	options   QPOptions
@@ -35,7 +36,7 @@ type QP struct {
 
 // CreateQP makes a queue pair, in state RESET.
 func (p *PD) CreateQP(options QPOptions) (*QP, error) {
-	return p.createQP(options, (*Device).freeQPN)
+	return p.createQP(options, (*loop).freeQPN)
 }
 
 // CreateManagementQP makes queue pair 1, at which peers expect the device's
@@ -43,12 +44,12 @@ func (p *PD) CreateQP(options QPOptions) (*QP, error) {
 // one, so that the second attempt fails with ErrLimit.
 func (p *PD) CreateManagementQP(options QPOptions) (*QP, error) {
 	options.Type = UD
-	return p.createQP(options, func(*Device) QPN { return wire.ManagementQPN })
+	return p.createQP(options, func(*loop) QPN { return wire.ManagementQPN })
 }
 
 // createQP makes a queue pair under the number that choose returns, which is
 // asked with the lock held.
-func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) {
+func (p *PD) createQP(options QPOptions, choose func(*loop) QPN) (*QP, error) {
 	d := p.device
 	o := options.withDefaults(&d.info)
 	if err := p.lock(); err != nil {
@@ -61,17 +62,21 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 	if len(d.qps) >= MaxQPs {
 		return nil, fmt.Errorf("%w: %d queue pairs", ErrLimit, MaxQPs)
 	}
-	number := choose(d)
+	l, err := d.loopFor(&o)
+	if err != nil {
+		return nil, err
+	}
+	number := choose(l)
 	if d.qps[number] != nil {
 		return nil, fmt.Errorf("%w: queue pair %v exists", ErrLimit, number)
 	}
-	t, err := d.transportFor(&o, o.config(p, number))
+	t, err := d.transportFor(&o, o.config(p, l, number))
 	if err != nil {
 		return nil, err
 	}
 	number = t.Number() // a NIC chooses its own
 	q := &QP{
-		pd: p, device: d, number: number, kind: o.Type,
+		pd: p, device: d, loop: l, number: number, kind: o.Type,
 		sendCQ: o.SendCQ, recvCQ: o.RecvCQ, srq: o.SRQ,
 		options: o, ownAck: options.Conn.AckTimeout != 0, firstPSN: d.randomPSN(),
 	}
@@ -79,6 +84,8 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 	if err := q.attach(t); err != nil {
 		return nil, err
 	}
+	o.SendCQ.serve(l)
+	o.RecvCQ.serve(l)
 	d.qps[number] = q
 	return q, nil
 }
@@ -86,7 +93,7 @@ func (p *PD) createQP(options QPOptions, choose func(*Device) QPN) (*QP, error) 
 // attach enters the state machine in the engine's table.
 func (q *QP) attach(t transport.QP) error {
 	d := q.device
-	if err := d.engine.Attach(t, (*qpSink)(q)); err != nil {
+	if err := q.loop.Attach(t, (*qpSink)(q)); err != nil {
 		return err
 	}
 	if d.info.Window > 0 {
@@ -130,8 +137,8 @@ func (q *QP) Number() QPN { return q.number }
 
 // Type is the queue pair's type.
 func (q *QP) Type() QPType {
-	q.device.engine.Lock()
-	defer q.device.unlock()
+	q.loop.Lock()
+	defer q.loop.Unlock()
 	return q.kind
 }
 
@@ -140,8 +147,8 @@ func (q *QP) PD() *PD { return q.pd }
 
 // State is the queue pair's state.
 func (q *QP) State() State {
-	q.device.engine.Lock()
-	defer q.device.unlock()
+	q.loop.Lock()
+	defer q.loop.Unlock()
 	return q.transport.State()
 }
 
@@ -155,15 +162,19 @@ type QPAttr struct {
 // needs and may be nil where it needs nothing; see transport.Attr. Connect and
 // Activate do what most programs need.
 func (q *QP) Modify(to State, attr *QPAttr) error {
-	if err := q.lock(); err != nil {
+	if to == RTR && attr != nil && attr.Remote.IsValid() {
+		if _, err := q.lockTowards(attr.Remote); err != nil {
+			return err
+		}
+	} else if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	return q.modifyLocked(to, attr)
 }
 
 func (q *QP) modifyLocked(to State, attr *QPAttr) error {
-	e := q.device.engine
+	e := q.loop
 	if to == RTR && q.kind != UD {
 		if err := q.routeLocked(attr); err != nil {
 			return err
@@ -202,7 +213,7 @@ func (q *QP) routeLocked(attr *QPAttr) error {
 	if s := q.transport.State(); s != Init {
 		return fmt.Errorf("%w: %v to %v", ErrState, s, RTR)
 	}
-	return q.device.engine.Route(q.transport, attr.Remote)
+	return q.loop.Route(q.transport, attr.Remote)
 }
 
 // QPInfo describes a queue pair.
@@ -217,8 +228,8 @@ type QPInfo struct {
 
 // Query describes the queue pair as it is now.
 func (q *QP) Query() QPInfo {
-	q.device.engine.Lock()
-	defer q.device.unlock()
+	q.loop.Lock()
+	defer q.loop.Unlock()
 	info := QPInfo{
 		Number: q.number, Type: q.kind, State: q.transport.State(),
 		Attr: QPAttr{Attr: q.transport.Attr(), Remote: q.remote}, Options: q.options,
@@ -229,13 +240,13 @@ func (q *QP) Query() QPInfo {
 	return info
 }
 
-// lock takes the engine lock, unless the queue pair or its device is closed.
+// lock takes the lock of the loop, unless the queue pair or its device is closed.
 func (q *QP) lock() error {
-	if err := q.device.lock(); err != nil {
+	if err := q.loop.lock(); err != nil {
 		return err
 	}
 	if q.closed {
-		q.device.unlock()
+		q.loop.Unlock()
 		return fmt.Errorf("queue pair %v: %w", q.number, ErrClosed)
 	}
 	return nil

@@ -39,8 +39,8 @@ func (e *QPError) Unwrap() error {
 // package. A queue pair has one such function; package cm sets that of its
 // connections.
 func (q *QP) OnFailure(f func(cause error)) {
-	q.device.engine.Lock()
-	defer q.device.unlock()
+	q.loop.Lock()
+	defer q.loop.Unlock()
 	q.onFailure = f
 }
 
@@ -64,11 +64,11 @@ func (s *qpSink) Deliver(c *Completion) {
 	}
 	if !isReceive(c.Op) {
 		s.sendSlots.complete(success)
-		s.sendCQ.push(c, &s.sendSlots)
+		s.sendCQ.push(s.loop, c, &s.sendSlots)
 		return
 	}
 	s.recvSlots.complete(success)
-	s.recvCQ.push(c, &s.recvSlots)
+	s.recvCQ.push(s.loop, c, &s.recvSlots)
 	if s.srq != nil {
 		s.srq.raiseLimit()
 	}
@@ -95,7 +95,7 @@ func (s *qpSink) Event(e *transport.Event) {
 // once, with IBV_WC_WR_FLUSH_ERR, before Close returns; afterwards the queue
 // pair produces no completion. Closing twice is allowed.
 func (q *QP) Close() error {
-	q.device.engine.Lock()
+	q.device.lockAll()
 	defer q.device.unlock()
 	q.closeLocked()
 	return nil
@@ -116,7 +116,7 @@ func (q *QP) closeLocked() {
 	for q.transport.PollEvent(&e) {
 		sink.Event(&e)
 	}
-	q.device.engine.Detach(q.transport)
+	q.loop.Detach(q.transport)
 	delete(q.device.qps, q.number)
 }
 
@@ -128,14 +128,14 @@ func (q *QP) failLocked() {
 	}
 	q.flushLocked()
 	// The table of transitions lets every state move to ERR, so this cannot fail.
-	_ = q.transport.Modify(q.device.engine.Now(), transport.Err, nil)
-	q.device.engine.Kick(q.transport)
+	_ = q.transport.Modify(q.loop.Now(), transport.Err, nil)
+	q.loop.Kick(q.transport)
 }
 
 // flushLocked sends what the engine has held back: the end of a queue pair
 // forgets it.
 func (q *QP) flushLocked() {
-	if f, ok := q.device.engine.(Flusher); ok {
+	if f, ok := q.loop.Engine.(Flusher); ok {
 		f.Flush(q.transport)
 	}
 }

@@ -225,12 +225,12 @@ func (o *QPOptions) check(p *PD, info *EngineInfo) error {
 }
 
 // config is what the transport is created with.
-func (o *QPOptions) config(p *PD, number QPN) transport.Config {
+func (o *QPOptions) config(p *PD, l *loop, number QPN) transport.Config {
 	cfg := transport.Config{
 		Number: number, PD: p.id,
 		SendDepth: o.SendDepth, RecvDepth: o.RecvDepth,
 		MaxSendSGE: o.MaxSendSGE, MaxRecvSGE: o.MaxRecvSGE, MaxInline: plain(o.MaxInline),
-		SignalAll: o.SignalAll, Memory: &p.device.memory, Rand: p.device.newRand(), MP: o.MP, RC: o.RC,
+		SignalAll: o.SignalAll, Memory: &l.memory, Rand: p.device.newRand(), MP: o.MP, RC: o.RC,
 		Trace:       o.Trace,
 		SourcePorts: p.device.info.SourcePorts,
 	}

@@ -14,11 +14,11 @@ func (q *QP) PostSend(wr *SendWR) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if err := q.postSendLocked(wr); err != nil {
 		return err
 	}
-	q.device.engine.Kick(q.transport)
+	q.loop.Kick(q.transport)
 	return nil
 }
 
@@ -27,7 +27,7 @@ func (q *QP) PostSendMore(wr *SendWR) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	return q.postSendLocked(wr)
 }
 
@@ -36,8 +36,8 @@ func (q *QP) Ring() error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
-	q.device.engine.Kick(q.transport)
+	defer q.loop.Unlock()
+	q.loop.Kick(q.transport)
 	return nil
 }
 
@@ -48,14 +48,14 @@ func (q *QP) PostSends(wrs []SendWR) (int, error) {
 	if err := q.lock(); err != nil {
 		return 0, err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	for i := range wrs {
 		if err := q.postSendLocked(&wrs[i]); err != nil {
-			q.device.engine.Kick(q.transport)
+			q.loop.Kick(q.transport)
 			return i, err
 		}
 	}
-	q.device.engine.Kick(q.transport)
+	q.loop.Kick(q.transport)
 	return len(wrs), nil
 }
 
@@ -64,7 +64,7 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 		return ErrQueueFull
 	}
 	if q.kind == UD {
-		if _, ok := q.device.engine.Addresses().Addr(wr.AH); !ok {
+		if _, ok := q.loop.Addresses().Addr(wr.AH); !ok {
 			return fmt.Errorf("%w: %d", ErrAddress, wr.AH)
 		}
 	}
@@ -81,7 +81,7 @@ func (q *QP) PostRecv(wr *RecvWR) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	return q.postRecvLocked(wr)
 }
 
@@ -91,7 +91,7 @@ func (q *QP) PostRecvs(wrs []RecvWR) (int, error) {
 	if err := q.lock(); err != nil {
 		return 0, err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	for i := range wrs {
 		if err := q.postRecvLocked(&wrs[i]); err != nil {
 			return i, err
@@ -113,7 +113,7 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 	q.recvSlots.post(true)
 	// A receive has no effect of its own, except that the error state flushes it.
 	if q.transport.State() == transport.Err {
-		q.device.engine.Kick(q.transport)
+		q.loop.Kick(q.transport)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 // and that of a program stays on its stack. Queue pairs of a NIC get a copy.
 
 func (q *QP) toSendQueue(wr *SendWR) error {
-	now := q.device.engine.Now()
+	now := q.loop.Now()
 	switch t := q.transport.(type) {
 	case *transport.RC:
 		return t.PostSend(now, wr)

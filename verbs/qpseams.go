@@ -30,7 +30,7 @@ func (q *QP) withMP(f func(transport.MultiPath)) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	m, ok := q.transport.(transport.MultiPath)
 	if !ok {
 		return fmt.Errorf("%w: only MP queue pairs have paths and a window to choose", ErrParams)
@@ -39,6 +39,6 @@ func (q *QP) withMP(f func(transport.MultiPath)) error {
 		return fmt.Errorf("%w: %v; the queue pair is not connected", ErrState, s)
 	}
 	f(m)
-	q.device.engine.Kick(m)
+	q.loop.Kick(m)
 	return nil
 }

@@ -14,7 +14,7 @@ func (q *QP) Retype(kind QPType) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
-	defer q.device.unlock()
+	defer q.loop.Unlock()
 	if kind == UD || q.kind == UD {
 		return fmt.Errorf("%w: datagrams and connections are not made of each other", ErrParams)
 	}
@@ -37,12 +37,12 @@ func (q *QP) Retype(kind QPType) error {
 	} else {
 		o.Conn.MTU = transport.StandardMTU(o.Conn.MTU)
 	}
-	t, err := d.newTransport(kind, o.config(q.pd, q.number))
+	t, err := d.newTransport(kind, o.config(q.pd, q.loop, q.number))
 	if err != nil {
 		return err
 	}
 	old := q.transport
-	d.engine.Detach(old)
+	q.loop.Detach(old)
 	if err := q.attach(t); err != nil {
 		// The number was free a moment ago, so the old one fits in its place.
 		_ = q.attach(old)

@@ -7,7 +7,7 @@ import "sync/atomic"
 // the queue is full and then polls is so held to the depth of the queue, and a
 // completion queue as deep as all the queues it serves cannot overflow.
 //
-// All but unpolled is under the engine lock. Numbers of requests wrap.
+// All but unpolled is under the lock of the loop. Numbers of requests wrap.
 type slots struct {
 	depth  uint32
 	posted uint32 // requests ever posted

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/braid-rdma/braid/transport"
 )
@@ -11,8 +12,10 @@ import (
 // queue pair's completion queue.
 type SRQ struct {
 	pd *PD
+	// loop is that of its queue pairs; nil: it has none yet.
+	loop atomic.Pointer[loop]
 
-	// The rest is under the engine lock.
+	// The rest is under the lock of the loop, or of all loops if there is none yet.
 	queue  *transport.ReceiveQueue
 	closed bool
 }
@@ -38,20 +41,22 @@ func (p *PD) CreateSRQ(depth, maxSGE int) (*SRQ, error) {
 
 // PostRecv posts a receive.
 func (s *SRQ) PostRecv(wr *RecvWR) error {
-	if err := s.lock(); err != nil {
+	held, err := s.lock()
+	if err != nil {
 		return err
 	}
-	defer s.pd.device.unlock()
+	defer s.unlock(held)
 	return s.queue.Post(wr)
 }
 
 // PostRecvs posts receives in order. It returns how many were queued; the
 // error is that of the first which was not.
 func (s *SRQ) PostRecvs(wrs []RecvWR) (int, error) {
-	if err := s.lock(); err != nil {
+	held, err := s.lock()
+	if err != nil {
 		return 0, err
 	}
-	defer s.pd.device.unlock()
+	defer s.unlock(held)
 	for i := range wrs {
 		if err := s.queue.Post(&wrs[i]); err != nil {
 			return i, err
@@ -62,8 +67,8 @@ func (s *SRQ) PostRecvs(wrs []RecvWR) (int, error) {
 
 // Len is the number of receives posted and not yet taken by a message.
 func (s *SRQ) Len() int {
-	s.pd.device.engine.Lock()
-	defer s.pd.device.unlock()
+	held := s.hold()
+	defer s.unlock(held)
 	return s.queue.Len()
 }
 
@@ -73,10 +78,11 @@ func (s *SRQ) Arm(limit int) error {
 	if limit < 0 || limit > transport.MaxQueueDepth {
 		return fmt.Errorf("%w: limit %d", ErrAttr, limit)
 	}
-	if err := s.lock(); err != nil {
+	held, err := s.lock()
+	if err != nil {
 		return err
 	}
-	defer s.pd.device.unlock()
+	defer s.unlock(held)
 	s.queue.SetLimit(limit)
 	s.raiseLimit()
 	return nil
@@ -94,7 +100,7 @@ func (s *SRQ) raiseLimit() {
 // Close ends the queue and closes the queue pairs that use it. Receives that
 // no message has taken are forgotten, as those of libibverbs are.
 func (s *SRQ) Close() error {
-	s.pd.device.engine.Lock()
+	s.pd.device.lockAll()
 	defer s.pd.device.unlock()
 	s.closeLocked()
 	return nil
@@ -110,14 +116,38 @@ func (s *SRQ) closeLocked() {
 	delete(s.pd.device.srqs, s)
 }
 
-// lock takes the engine lock, unless the queue or what it belongs to is closed.
-func (s *SRQ) lock() error {
-	if err := s.pd.lock(); err != nil {
-		return err
+// hold takes the lock that the queue is under, and returns the loop; nil: all of them.
+func (s *SRQ) hold() *loop {
+	l := s.loop.Load()
+	if l == nil {
+		s.pd.device.lockAll()
+	} else {
+		l.Lock()
 	}
-	if s.closed {
+	return l
+}
+
+func (s *SRQ) unlock(held *loop) {
+	if held == nil {
 		s.pd.device.unlock()
-		return fmt.Errorf("shared receive queue: %w", ErrClosed)
+	} else {
+		held.Unlock()
 	}
-	return nil
+}
+
+// lock is hold, unless the queue or what it belongs to is closed.
+func (s *SRQ) lock() (held *loop, err error) {
+	held = s.hold()
+	switch {
+	case s.pd.device.closed:
+		err = errDeviceClosed
+	case s.pd.closed:
+		err = errPDClosed
+	case s.closed:
+		err = fmt.Errorf("shared receive queue: %w", ErrClosed)
+	default:
+		return held, nil
+	}
+	s.unlock(held)
+	return nil, err
 }

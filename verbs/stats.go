@@ -80,23 +80,23 @@ func (s *Stats) Map() map[string]uint64 {
 
 // Stats are the queue pair's counters now, and what it waits for. They stay readable after Close.
 func (q *QP) Stats() Stats {
-	q.device.engine.Lock()
-	defer q.device.unlock()
-	return Stats{*q.transport.Counters(), q.transport.Blocked(q.device.engine.Now())}
+	q.loop.Lock()
+	defer q.loop.Unlock()
+	return Stats{*q.transport.Counters(), q.transport.Blocked(q.loop.Now())}
 }
 
 // Blocked says why nothing is sent at this moment. It costs less than Stats, for whoever asks a
 // thousand times a second.
 func (q *QP) Blocked() Reason {
-	q.device.engine.Lock()
-	defer q.device.unlock()
-	return q.transport.Blocked(q.device.engine.Now())
+	q.loop.Lock()
+	defer q.loop.Unlock()
+	return q.transport.Blocked(q.loop.Now())
 }
 
 // PathStats are the statistics of each virtual path, by index. Only multi-path
 // queue pairs have any.
 func (q *QP) PathStats() []PathStats {
-	q.device.engine.Lock()
-	defer q.device.unlock()
+	q.loop.Lock()
+	defer q.loop.Unlock()
 	return append([]PathStats(nil), q.transport.Paths()...)
 }
