@@ -37,6 +37,7 @@ type engine struct {
 	peers      map[netip.Addr]*peer
 	addresses  verbs.Addresses
 	dirty      []*port
+	died       bool     // of a panic
 	kicked     bool     // something was kicked since the last drive
 	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap
@@ -107,11 +108,16 @@ func (e *engine) Lock() { e.mu.Lock() }
 // Unlock drives what was kicked and gives the ownership back.
 func (e *engine) Unlock() {
 	// What a round left for the application's answer stays until there is one.
-	if e.kicked && !e.closed.Load() {
-		e.drive(e.Now())
+	if e.kicked && !e.closed.Load() && !e.died {
+		e.driveKicked()
 	}
 	e.rouse()
 	e.mu.Unlock()
+}
+
+func (e *engine) driveKicked() {
+	defer e.contain()
+	e.drive(e.Now())
 }
 
 // rouse wakes a sleeping thread that would sleep past what is to be done: a
@@ -131,6 +137,9 @@ func (e *engine) rouse() {
 
 // nextWork is when there is something to do, whatever arrives.
 func (e *engine) nextWork() transport.Time {
+	if e.died {
+		return transport.Never
+	}
 	next := min(e.timers.next(), e.intake.due())
 	if len(e.dirty) > 0 || e.batch.backlog() > 0 {
 		next = min(next, e.Now()+retryTime)
@@ -152,6 +161,9 @@ func (e *engine) wakeSleeper(who int) {
 // Attach enters a queue pair in the table.
 func (e *engine) Attach(qp transport.QP, sink verbs.Sink) error {
 	n := qp.Number()
+	if e.died {
+		return errDied
+	}
 	if e.ports[n] != nil {
 		return fmt.Errorf("udp: queue pair %v exists already", qp.Number())
 	}
@@ -221,7 +233,8 @@ func (e *engine) Kick(qp transport.QP) {
 
 // Flush sends what a round has left for the program's answer.
 func (e *engine) Flush(qp transport.QP) {
-	if p := e.ports[qp.Number()]; p != nil && p.dirty && !e.closed.Load() {
+	if p := e.ports[qp.Number()]; p != nil && p.dirty && !e.closed.Load() && !e.died {
+		defer e.contain()
 		e.transmit(e.Now(), p)
 		e.flush()
 	}

@@ -80,7 +80,8 @@ func (g *group) inject(body []byte) {
 	e := g.engine
 	e.Lock()
 	defer e.Unlock()
-	if !e.closed.Load() {
+	if !e.closed.Load() && !e.died {
+		defer e.contain()
 		e.kicked = true
 		e.packet.Marked = m.ecn == ecnMarked
 		e.arrivals.packet = e.Now()

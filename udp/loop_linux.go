@@ -64,9 +64,10 @@ func (e *engine) tryRound(now transport.Time, forApp bool, w *waiting) bool {
 		return false
 	}
 	defer e.mu.Unlock()
-	if e.closed.Load() {
+	if e.closed.Load() || e.died {
 		return false
 	}
+	defer e.contain()
 	worked := e.round(now, forApp)
 	w.prompt = e.prompt
 	e.rouse()

@@ -3,7 +3,9 @@ package udp
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -343,4 +345,99 @@ func TestLoopsAfterTheLeader(t *testing.T) {
 	for _, s := range streams {
 		s.run(20)
 	}
+}
+
+// fuse is a tracer that panics after a number of events.
+type fuse struct{ left atomic.Int64 }
+
+func (f *fuse) Trace(transport.Time, transport.TraceEvent) {
+	if f.left.Add(-1) == 0 {
+		panic("a tracer of the test")
+	}
+}
+
+// A loop that ends in a panic fails its own queue pairs, each request of which completes once. Those of other loops go on,
+// and so does who waits for them in a completion queue of the loop that is gone.
+func TestLoopsDieAlone(t *testing.T) {
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	defer slog.SetDefault(old)
+	for _, attended := range []bool{false, true} { // by whom the loop is run: its own thread, or one that waits
+		t.Run(map[bool]string{false: "background", true: "attended"}[attended], func(t *testing.T) {
+			o := verbs.QPOptions{Type: verbs.MP}
+			bs := openLooped(t, Config{Paths: 2, Loops: 1}, o, 3, streamMemory(4096, 8))
+			f := &fuse{}
+			f.left.Store(500)
+			o.Trace = f
+			victim := openEnd(t, Config{Paths: 2, Loops: 2}, o, streamMemory(4096, 8))
+			o.Trace = nil
+			// The next queue pair of its completion queue is of the other loop.
+			o.SendCQ = victim.cq
+			neighbour := *victim
+			var err error
+			neighbour.qp, err = victim.pd.CreateQP(o)
+			noError(t, err)
+			other := *victim
+			other.cq, err = victim.dev.CreateCQ(1024)
+			noError(t, err)
+			other.mr, err = victim.pd.AllocMemory(streamMemory(4096, 8), allRights)
+			noError(t, err)
+			o.SendCQ = other.cq
+			other.qp, err = victim.pd.CreateQP(o)
+			noError(t, err)
+			for i, a := range []*end{victim, &other, &neighbour} {
+				noError(t, bs[i].qp.Prepare())
+				noError(t, a.qp.Prepare())
+				join(t, a, bs[i])
+			}
+			stop := newStream(&other, bs[1], 4096, 8).background()
+			failed := make(chan error, 1)
+			victim.qp.OnFailure(func(cause error) { failed <- cause })
+			completed, posted := 0, 0
+			var out [16]verbs.Completion
+			for victim.qp.State() == verbs.RTS {
+				if posted-completed < 8 {
+					noError(t, victim.qp.PostSend(&verbs.SendWR{
+						Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{victim.mr.SGE(0, 4096)}, RemoteAddr: bs[0].mr.Addr(), RKey: bs[0].mr.RKey(),
+					}))
+					posted++
+				}
+				if attended {
+					n, err := victim.cq.Poll(out[:])
+					noError(t, err)
+					completed += n
+				} else {
+					completed += take(victim.cq, out[:])
+				}
+			}
+			if err := <-failed; err == nil {
+				t.Error("it failed without a cause")
+			}
+			for completed < posted {
+				n, err := victim.cq.Poll(out[:])
+				noError(t, err)
+				completed += n
+			}
+			stop()
+			// The home of this completion queue is the loop that is gone.
+			noError(t, neighbour.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{victim.mr.SGE(0, 64)}, RemoteAddr: bs[2].mr.Addr(), RKey: bs[2].mr.RKey()}))
+			neighbour.wait()
+			if n := take(victim.cq, out[:]); n != 0 {
+				t.Errorf("%d completions more than requests", n)
+			}
+			if s := statsOf(t, victim.dev); s.Loops != 2 || s.LoopsDied != 1 {
+				t.Errorf("%d loops, %d died", s.Loops, s.LoopsDied)
+			}
+		})
+	}
+}
+
+// take takes completions without running a loop.
+func take(cq *verbs.CQ, out []verbs.Completion) int {
+	if !cq.Ready() {
+		time.Sleep(10 * time.Microsecond)
+		return 0
+	}
+	n, _ := cq.Poll(out)
+	return n
 }

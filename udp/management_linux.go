@@ -160,6 +160,9 @@ func (e *engine) noteCrowd() {
 func (e *engine) watchSockets() {
 	e.receivers = nil
 	for _, a := range e.addrs {
+		if e.died {
+			break
+		}
 		e.receivers = append(e.receivers, a.rx)
 		if a.management != nil && !e.intake.crowded {
 			e.receivers = append(e.receivers, a.management)

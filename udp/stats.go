@@ -29,6 +29,7 @@ type Stats struct {
 	SharingDevices            uint64      // loops of other devices that have one of the addresses too
 	Loops                     uint64      // of the device
 	LoopsRefused              uint64      // those that were asked for and could not be had
+	LoopsDied                 uint64      // those that have ended in a panic, with their queue pairs
 	Paths                     []PathStats // by source port, up to the last in use; those of further loops follow
 }
 
@@ -64,6 +65,7 @@ var sums = [...]struct {
 	{"sharing_devices", func(s *Stats) *uint64 { return &s.SharingDevices }},
 	{"loops", func(s *Stats) *uint64 { return &s.Loops }},
 	{"loops_refused", func(s *Stats) *uint64 { return &s.LoopsRefused }},
+	{"loops_died", func(s *Stats) *uint64 { return &s.LoopsDied }},
 }
 
 // Map has the counters by name, for JSON.

@@ -27,6 +27,9 @@ func (e *engine) Counters() map[string]uint64 {
 func (e *engine) statistics() Stats {
 	s := e.stats
 	s.Loops = 1
+	if e.died {
+		s.LoopsDied = 1
+	}
 	s.IdleRounds = uint64(e.idle.Load())
 	s.SharedSourcePorts = e.pool.shared
 	for _, a := range e.addrs {
