@@ -27,7 +27,7 @@ func coresSuite(braidBinary string, duration time.Duration) []group {
 	// Who shares a machine waits for completions: four processes that poll take the two cores from each other.
 	mp := braid.perf("write", "bw", "--qp", "mp", "--paths", "4", "-s", "1048576", "--events")
 	const oneOfBraid = 2
-	return []group{
+	return append(loopsGroups(duration), []group{
 		{
 			part: partCores, title: "pairs of processes", metric: goodput,
 			contestants: []contestant{
@@ -41,6 +41,7 @@ func coresSuite(braidBinary string, duration time.Duration) []group {
 				},
 			},
 		},
+
 		{
 			part: partCores, title: "beside as many busy loops as cores", metric: kept,
 			contestants: []contestant{
@@ -51,7 +52,7 @@ func coresSuite(braidBinary string, duration time.Duration) []group {
 				},
 			},
 		},
-	}
+	}...)
 }
 
 // twice takes a measurement two times at once. What counts is what both have moved.

@@ -63,11 +63,12 @@ type crowdEnd struct {
 	cq      *verbs.CQ
 	memory  *verbs.MR
 	options cm.Options
+	ownCQs  bool // the connections that are accepted do not share one
 }
 
-func openCrowd() (e *crowdEnd, err error) {
+func openCrowd(loops int) (e *crowdEnd, err error) {
 	e = new(crowdEnd)
-	if e.device, err = udp.Open(udp.Config{Loopback: true}); err != nil {
+	if e.device, err = udp.Open(udp.Config{Loopback: true, Loops: loops}); err != nil {
 		return nil, err
 	}
 	if e.manager, err = cm.New(e.device, cm.Config{}); err != nil {
@@ -90,25 +91,52 @@ func openCrowd() (e *crowdEnd, err error) {
 func (e *crowdEnd) close() error { return errors.Join(e.manager.Close(), e.device.Close()) }
 
 // serveCrowd accepts who comes, and says where a peer may write.
-func serveCrowd(ctx context.Context, out io.Writer) error {
-	e, err := openCrowd()
+func serveCrowd(ctx context.Context, out io.Writer) error { return serveLoops(1)(ctx, out) }
+
+// serveLoops is serveCrowd with a number of loops.
+func serveLoops(loops int) func(ctx context.Context, out io.Writer) error {
+	return func(ctx context.Context, out io.Writer) error { return serveWrites(ctx, loops, out) }
+}
+
+func serveWrites(ctx context.Context, loops int, out io.Writer) error {
+	e, err := openCrowd(loops)
+	if e != nil {
+		e.ownCQs = loops > 1
+	}
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	e.options.PrivateData = binary.BigEndian.AppendUint64(nil, e.memory.Addr())
-	e.options.PrivateData = binary.BigEndian.AppendUint32(e.options.PrivateData, uint32(e.memory.RKey()))
-	l, err := e.manager.Listen(0)
+	address, err := e.serve(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "%s%s\n", readyPrefix, l.Addr()); err != nil {
+	if _, err := fmt.Fprintf(out, "%s%s\n", readyPrefix, address); err != nil {
 		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// serve accepts who comes until the context ends, and says where a peer may write. It returns where it listens.
+func (e *crowdEnd) serve(ctx context.Context) (address string, err error) {
+	o := e.options
+	o.PrivateData = binary.BigEndian.AppendUint64(nil, e.memory.Addr())
+	o.PrivateData = binary.BigEndian.AppendUint32(o.PrivateData, uint32(e.memory.RKey()))
+	l, err := e.manager.Listen(0)
+	if err != nil {
+		return "", err
 	}
 	for range crowdDials {
 		go func() {
+			o := o
 			for {
-				conn, err := l.Accept(ctx, e.options)
+				if e.ownCQs {
+					if cq, err := e.device.CreateCQ(2 * crowdDepth); err == nil {
+						o.QP.SendCQ = cq
+					}
+				}
+				conn, err := l.Accept(ctx, o)
 				if ctx.Err() != nil || errors.Is(err, cm.ErrClosed) {
 					return
 				}
@@ -118,14 +146,13 @@ func serveCrowd(ctx context.Context, out io.Writer) error {
 			}
 		}()
 	}
-	<-ctx.Done()
-	return nil
+	return l.Addr().String(), nil
 }
 
 // crowding is the role of a client that has a number of connections and uses the first.
 func crowding(count int) role {
 	return func(ctx context.Context, address string, duration time.Duration, out io.Writer) error {
-		e, err := openCrowd()
+		e, err := openCrowd(1)
 		if err != nil {
 			return err
 		}

@@ -199,6 +199,7 @@ func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error 
 		if err := e.ended(ctx); err != nil {
 			return err
 		}
+		e.letWaitersRun()
 		if e.driving.CompareAndSwap(false, true) {
 			return e.driveUntil(ctx, until)
 		}
@@ -212,6 +213,14 @@ func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error 
 			}
 		}
 		e.waiters.Add(-1)
+	}
+}
+
+// letWaitersRun lets those run who were told of their completions, if they have no processor: with a loop on each, threads
+// that always find work would keep the processors until they are preempted.
+func (e *engine) letWaitersRun() {
+	if e.waiters.Load() > 0 {
+		e.yielder.maybeYield(e.Now())
 	}
 }
 
@@ -258,6 +267,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 		if worked {
 			w.worked(e.Now())
+			e.letWaitersRun()
 			continue
 		}
 		if now := e.Now(); w.spins(now) {
