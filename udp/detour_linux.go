@@ -143,7 +143,7 @@ func (e *engine) sendProbe(p *port, path int, number uint32) {
 	zeros := probeZeros[:attr.MTU-2]
 	bth := wire.BTH{Opcode: wire.NetworkProbe, MigReq: true, PKey: wire.DefaultPKey, DestQP: attr.RemoteQPN, PSN: wire.PSN(number & wire.PSNMask)}
 	length := wire.BTHLen + attr.MTU + wire.ICRCLen
-	segment, _ := e.batch.begin(path, p.peer.dst, length)
+	segment, _ := e.batch.begin(path, p.peer.dst, partOf(p.qp.Attr().RemoteQPN), length)
 	head := e.batch.header(wire.BTHLen)
 	bth.Append(head[:0])
 	sum := e.prefix(p.peer, path, false, length, segment).Headers(head)

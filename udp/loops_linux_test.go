@@ -76,6 +76,34 @@ func TestLoopsShareTheWork(t *testing.T) {
 	}
 }
 
+// A sender does not join packets for different loops of its peer to one message, which the kernel would give to one of them.
+func TestLoopsGetWholeMessages(t *testing.T) {
+	const pairs = 6
+	o := verbs.QPOptions{Type: verbs.MP}
+	as := openLooped(t, Config{Paths: 1, Loops: 1}, o, pairs, 64)
+	bs := openLooped(t, Config{Paths: 1, Loops: 3}, o, pairs, 64)
+	for i := range as {
+		join(t, as[i], bs[i])
+	}
+	for range 50 {
+		for i, a := range as {
+			noError(t, a.qp.PostSendMore(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{a.mr.All()}, RemoteAddr: bs[i].mr.Addr(), RKey: bs[i].mr.RKey()}))
+		}
+		e := engineOf(as[0].dev)
+		e.Lock() // all of them are sent together
+		for _, p := range e.ports {
+			e.Kick(p.qp)
+		}
+		e.Unlock()
+		for _, a := range as {
+			a.wait()
+		}
+	}
+	if s := statsOf(t, bs[0].dev); s.PacketsHandedOver+s.HandoverDropped+s.UnknownQP != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // counted is a condition that holds n times.
 func counted(n int) func() bool {
 	return func() bool {

@@ -88,7 +88,7 @@ func content(seed, n int) []byte {
 // 4-byte trailer, as far as its size allows, and returns its index in its message.
 func (p *pair) post(path int, packet []byte) int {
 	p.t.Helper()
-	segment, ok := p.batch.begin(path, p.dst, len(packet))
+	segment, ok := p.batch.begin(path, p.dst, 0, len(packet))
 	if !ok {
 		p.t.Fatal("the batch is full")
 	}

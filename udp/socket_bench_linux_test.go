@@ -155,7 +155,7 @@ func benchSend(batch *txBatch, dst *destination, payload, n int, arrived *atomic
 		}
 		path := sent / run % len(batch.queues)
 		for range min(run, n-sent) {
-			if _, ok := batch.begin(path, dst, payload+benchHeader+benchTrailer); !ok {
+			if _, ok := batch.begin(path, dst, 0, payload+benchHeader+benchTrailer); !ok {
 				break
 			}
 			header := batch.header(benchHeader)

@@ -22,7 +22,7 @@ func BenchmarkSyscallCost(b *testing.B) {
 		noError(b, err)
 	}
 	send := func() {
-		batch.begin(0, dst, 120)
+		batch.begin(0, dst, 0, 120)
 		batch.header(120)
 		batch.flush()
 	}

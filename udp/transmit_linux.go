@@ -186,7 +186,7 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 	headers := packet.Headers.Len()
 	pad := int(wire.PadLen(packet.Length))
 	length := headers + packet.Length + pad + wire.ICRCLen
-	segment, ok := e.batch.begin(source, to.dst, length)
+	segment, ok := e.batch.begin(source, to.dst, partOf(packet.DestQP), length)
 	if !ok {
 		e.stats.SendDropped++ // cannot be: transmit made sure of room
 		return

@@ -68,6 +68,7 @@ type txQueue struct {
 // may be shorter.
 type txSlot struct {
 	dst     *destination
+	part    int // of the numbers of the queue pairs that it is for: another may have another socket at the peer
 	segment int // bytes of every packet but the last
 	bytes   int
 	packets int
@@ -142,19 +143,19 @@ func newTxBatch(pool *txPool, slots int) *txBatch {
 	return b
 }
 
-// begin opens a packet of length bytes to dst on a path. It returns the index of the
+// begin opens a packet of length bytes to dst on a path, for a queue pair of a part of the numbers. It returns the index of the
 // packet within its message, which is also the IP id that the packet will carry over
 // IPv4. It returns false, and changes nothing, when the batch is full: flush, and if
 // the kernel takes nothing, wait.
-func (b *txBatch) begin(path int, dst *destination, length int) (segment int, ok bool) {
+func (b *txBatch) begin(path int, dst *destination, part, length int) (segment int, ok bool) {
 	b.checkComplete()
 	if length <= 0 || length > maxMessage {
 		panic(fmt.Sprintf("udp: a packet of %d bytes does not fit a datagram", length))
 	}
 	queue := &b.queues[path]
-	if queue.tail != noSlot && b.pool.socket(path).gso && b.slots[queue.tail].accepts(dst, length) {
+	if queue.tail != noSlot && b.pool.socket(path).gso && b.slots[queue.tail].accepts(dst, part, length) {
 		b.current = &b.slots[queue.tail]
-	} else if b.current = b.enqueue(int32(path), dst, length); b.current == nil {
+	} else if b.current = b.enqueue(int32(path), dst, part, length); b.current == nil {
 		return 0, false
 	}
 	slot := b.current
@@ -170,7 +171,7 @@ func (b *txBatch) begin(path int, dst *destination, length int) (segment int, ok
 
 // enqueue opens a message at the end of the path's queue, or returns nil when there is
 // no slot left.
-func (b *txBatch) enqueue(path int32, dst *destination, length int) *txSlot {
+func (b *txBatch) enqueue(path int32, dst *destination, part, length int) *txSlot {
 	if len(b.free) == 0 {
 		return nil
 	}
@@ -186,14 +187,15 @@ func (b *txBatch) enqueue(path int32, dst *destination, length int) *txSlot {
 	queue.tail = index
 	slot := &b.slots[index]
 	slot.dst = dst
+	slot.part = part
 	slot.segment = length
 	slot.next = noSlot
 	return slot
 }
 
 // accepts says whether another packet may join the message.
-func (s *txSlot) accepts(dst *destination, length int) bool {
-	return s.dst == dst && !s.closed && length <= s.segment &&
+func (s *txSlot) accepts(dst *destination, part, length int) bool {
+	return s.dst == dst && s.part == part && !s.closed && length <= s.segment &&
 		s.packets < maxSegments && s.bytes+length <= maxMessage &&
 		s.pieces+maxPacketPieces+2 <= slotPieces && s.used+maxPacketHeader <= slotArena
 }
@@ -269,7 +271,7 @@ func (b *txBatch) pop(queue *txQueue) {
 // ripe says whether so many messages are queued and the latest of them is full.
 func (b *txBatch) ripe(messages int) bool {
 	slot := b.current
-	return len(b.slots)-len(b.free) >= messages && !slot.accepts(slot.dst, slot.segment)
+	return len(b.slots)-len(b.free) >= messages && !slot.accepts(slot.dst, slot.part, slot.segment)
 }
 
 // room says whether begin will succeed, whatever the packet.

@@ -127,7 +127,7 @@ func TestBatchFull(t *testing.T) {
 	for i := range 2 {
 		p.post(0, content(i, 100+i)) // growing sizes never join
 	}
-	if _, ok := p.batch.begin(0, p.dst, 200); ok {
+	if _, ok := p.batch.begin(0, p.dst, 0, 200); ok {
 		t.Fatal("a full batch accepted a packet")
 	}
 	p.wantFlush(flushResult{sent: 2})
@@ -142,7 +142,7 @@ func TestManyPiecesPerPacket(t *testing.T) {
 	for i := range 20 {
 		packet := content(i, 12+maxPacketPieces*8+4)
 		want = append(want, packet)
-		if _, ok := p.batch.begin(0, p.dst, len(packet)); !ok {
+		if _, ok := p.batch.begin(0, p.dst, 0, len(packet)); !ok {
 			t.Fatal("the batch is full")
 		}
 		copy(p.batch.header(12), packet)
@@ -157,7 +157,7 @@ func TestManyPiecesPerPacket(t *testing.T) {
 
 func TestIncompletePacketPanics(t *testing.T) {
 	p := newPair(t, pairOptions{})
-	p.batch.begin(0, p.dst, 100)
+	p.batch.begin(0, p.dst, 0, 100)
 	p.batch.header(99)
 	defer func() {
 		if recover() == nil {
@@ -173,7 +173,7 @@ func TestNoAllocations(t *testing.T) {
 	received := 0
 	allocs := testing.AllocsPerRun(100, func() {
 		for i := range 20 {
-			p.batch.begin(i%2, p.dst, len(packet))
+			p.batch.begin(i%2, p.dst, 0, len(packet))
 			copy(p.batch.header(20), packet)
 			p.batch.payload(packet[20:996])
 			copy(p.batch.header(4), packet[996:])

@@ -15,6 +15,7 @@ type opener struct {
 	local string // as the user gave it; empty: not given
 	paths int    // 0: the engine's default
 	mtu   int    // 0: what the interface carries
+	loops int    // 0: as the machine has processors
 	dscp  uint8  // traffic class
 	anyID bool   // peers may be of other makes, whose IP identifications count up
 }
@@ -48,5 +49,5 @@ func (o *opener) open(reached netip.Addr) (*verbs.Device, error) {
 			return nil, err
 		}
 	}
-	return udp.Open(udp.Config{Addr: reached, Loopback: !reached.IsValid(), Paths: o.paths, MTU: o.mtu, AnyIPID: o.anyID, DSCP: o.dscp})
+	return udp.Open(udp.Config{Addr: reached, Loopback: !reached.IsValid(), Paths: o.paths, Loops: o.loops, MTU: o.mtu, AnyIPID: o.anyID, DSCP: o.dscp})
 }

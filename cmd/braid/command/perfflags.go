@@ -96,6 +96,7 @@ func (f *perfFlags) registerEnds(cmd *cobra.Command) {
 	cli.RegisterCC(cmd, &s.CC, true)
 	flags.Float64Var(&f.lineRate, "line-rate", 0, "rc: Gb/s at which a rate control starts, and never exceeds (default 10)")
 	flags.BoolVar(&s.Paper, "paper", false, "mp: the parameters and mechanisms of the MP-RDMA paper alone")
+	flags.IntVar(&f.device.loops, "loops", 0, "loops of a device, which run side by side, each with queue pairs of its own (default: half as many as processors, 1 to 4)")
 	flags.StringVar(&f.device.local, "local", "", "local IP address (default: the one that leads to the peer)")
 	flags.BoolVar(&f.loopback, "loopback", false, "start both ends, as two processes on this machine")
 	f.trace.Register(cmd, "what this end's queue pairs do")

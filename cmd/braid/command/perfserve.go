@@ -69,6 +69,7 @@ with the client's options, and likewise for write.`,
 	flags.IntVarP(&f.port, "port", "p", defaultPort, "port to listen on; 0 takes a free one")
 	flags.StringVar(&f.bind, "bind", "", "address to listen on, or 'loopback' for a free one (default: all)")
 	flags.BoolVar(&f.once, "once", false, "end after the first client")
+	flags.IntVar(&f.device.loops, "loops", 0, "loops of a device, which run side by side, each with queue pairs of its own (default: half as many as processors, 1 to 4)")
 	flags.StringVar(&f.device.local, "local", "", "with --compat: local IP address for the data (default: the one that the client used)")
 	flags.IntVar(&f.device.paths, "paths", 0, "paths offered to clients (default 128)")
 	flags.IntVar(&f.sessions, "max-clients", perf.DefaultSessions, "clients served at the same time")
