@@ -14,9 +14,23 @@ import (
 
 // Registering and deregistering a region takes the locks of all loops, twice.
 func BenchmarkLoopsRegister(b *testing.B) {
-	for _, loops := range []int{1, 4, 16} {
-		b.Run(fmt.Sprintf("loops=%d", loops), func(b *testing.B) {
-			e := openEnd(b, Config{Paths: 1, Loops: loops}, verbs.QPOptions{}, 64)
+	for _, c := range []struct {
+		loops int
+		busy  bool // one of them is
+	}{{1, false}, {4, false}, {16, false}, {1, true}, {4, true}} {
+		b.Run(fmt.Sprintf("loops=%d/busy=%v", c.loops, c.busy), func(b *testing.B) {
+			e := openEnd(b, Config{Paths: 1, Loops: c.loops}, verbs.QPOptions{}, 64)
+			if c.busy {
+				o := verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq}
+				x, y := *e, openEnd(b, Config{Paths: 1}, o, streamMemory(1<<16, 8))
+				var err error
+				x.qp, err = e.pd.CreateQP(o)
+				noError(b, err)
+				x.mr, err = e.pd.AllocMemory(streamMemory(1<<16, 8), allRights)
+				noError(b, err)
+				join(b, &x, y)
+				defer newStream(&x, y, 1<<16, 8).background()()
+			}
 			buf := make([]byte, 4096)
 			for b.Loop() {
 				mr, err := e.pd.RegisterMemory(buf, allRights)

@@ -13,7 +13,8 @@ import (
 //
 // # What the lock covers
 //
-// Lock gives exclusive ownership of everything that belongs to the device:
+// Lock gives exclusive ownership of everything that belongs to the device (of a device with several
+// engines, to this one; see loop.go for what they share):
 // its transport queue pairs, its shared receive queues, its registered memory
 // (also the bytes of it, as far as the engine reads or writes them) and its
 // Addresses. The engine touches none of these without the lock; in particular
