@@ -10,7 +10,7 @@ import (
 )
 
 // Connections to a device of several loops are made at every address that it has, whichever loop they are of: all
-// of it hears of peers by the first.
+// of it is told of peers by the first.
 func TestLoopsAtAllAddresses(t *testing.T) {
 	open := func(loops int) *side {
 		dev, err := udp.Open(udp.Config{Paths: 4, Loops: loops})

@@ -112,7 +112,7 @@ func (d *Device) routeTo(remote netip.Addr) (Route, error) {
 	return Route{Local: d.info.Local, Remote: remote, MTU: d.info.MTUOf(MP)}, nil
 }
 
-// lockTowards is lock, and finds the way to a peer. The first loop knows it, because it alone hears of
+// lockTowards is lock, and finds the way to a peer. The first loop knows it, because it alone is told of
 // strangers; that of the queue pair follows it.
 func (q *QP) lockTowards(remote netip.Addr) (route Route, err error) {
 	if q.loop != q.device.first() {
