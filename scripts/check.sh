@@ -26,6 +26,9 @@ seed_base=$(scripts/seedbase.sh)
 # Nothing here needs C, except the race detector: without it every step, the
 # programs of the virtual machine included, uses the same compiled packages.
 export CGO_ENABLED=0
+# Without the path of the tree in them, compiled packages and what the linters found of them serve every step, and
+# the next clone.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 scratch=$(mktemp -d)
 
 tool() { go tool -modfile=internal/tools/go.mod "$@"; }
@@ -62,16 +65,15 @@ formatted() {
 # The linters are modules from the network, and vet is one of them. Where they cannot be built, vet and gofmt have to do.
 step_lint() {
   local linter=$scratch/linter
-  # Without paths what was found of a package is known in every clone.
-  go -C internal/tools build -trimpath -buildvcs=false -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
+  go -C internal/tools build -buildvcs=false -o "$linter" ./lint >"$scratch/lint" 2>&1 || {
     go vet ./...
     go -C bench vet ./...
     skip "lint: the linters cannot be built here: $(tail -n 1 "$scratch/lint")"
   }
   formatted "go tool -modfile=internal/tools/go.mod gofumpt"
   export GOGC=1000 # a process for each package: it has ended before it fills the memory
-  go vet -trimpath -vettool="$linter" ./...
-  go -C bench vet -trimpath -vettool="$linter" ./...
+  go vet -vettool="$linter" ./...
+  go -C bench vet -vettool="$linter" ./...
   go -C internal/tools test ./...
   lint_ibverbs "$linter"
 }
@@ -81,7 +83,7 @@ lint_ibverbs() {
   if [[ ! -e /usr/include/infiniband/verbs.h ]] || ! command -v "$(go env CC)" >/dev/null; then
     skip "lint: package ibverbs with its tag needs a C compiler and libibverbs-dev"
   fi
-  CGO_ENABLED=1 go vet -trimpath -vettool="$1" -tags ibverbs ./ibverbs
+  CGO_ENABLED=1 go vet -vettool="$1" -tags ibverbs ./ibverbs
 }
 
 # Other systems lack engines, but everything builds there and says so. What keeps it

@@ -99,11 +99,12 @@ type source struct{ tree, version string }
 
 // ownSource is where this program is from.
 func ownSource() (s source) {
+	tree, err := os.Getwd() // a program that was built with -trimpath does not know where: perhaps here
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
-		tree := filepath.Join(filepath.Dir(file), "..", "..", "..")
-		if trusted(filepath.Join(tree, fullPackage, "main.go")) {
-			s.tree = tree
-		}
+		tree, err = filepath.Join(filepath.Dir(file), "..", "..", ".."), nil
+	}
+	if err == nil && trusted(filepath.Join(tree, fullPackage, "main.go")) {
+		s.tree = tree
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
 		s.version = info.Main.Version
