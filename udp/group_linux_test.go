@@ -251,6 +251,39 @@ func TestGroupChurn(t *testing.T) {
 	}
 }
 
+// A device that leads now and has no file for the socket of queue pair 1 has it as soon as there is one.
+func TestGroupLeaderShortOfFiles(t *testing.T) {
+	at := sharedAddress()
+	leader, err := Open(Config{Addr: at, Paths: 1, Loops: 1})
+	noError(t, err)
+	member := engineOf(openEnd(t, Config{Addr: at, Paths: 1}, verbs.QPOptions{}, 64).dev)
+	g := member.own.group
+	swap := func(fd int) (old int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		old, g.seats[managementSeat].fd = g.seats[managementSeat].fd, fd
+		return old
+	}
+	socket := swap(-1)
+	noError(t, leader.Close())
+	leads := func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.leader == nil
+	}
+	reads := func() bool {
+		member.mu.Lock()
+		defer member.mu.Unlock()
+		return member.own.management != nil
+	}
+	eventually(t, "it leads", leads)
+	if reads() {
+		t.Error("it has a socket that it cannot have")
+	}
+	swap(socket)
+	eventually(t, "it reads what comes for queue pair 1", reads)
+}
+
 // An address that is another user's, or another program's, or full, is refused as before.
 func TestGroupRefuses(t *testing.T) {
 	at := sharedAddress()

@@ -192,10 +192,30 @@ func (g *group) takeOver(listener *net.UnixListener) bool {
 	for s := range g.services {
 		g.services[s] = g.seat
 	}
+	g.mu.Unlock()
+	if !g.takeManagement() {
+		g.running.Go(func() {
+			for g.pause(managementRetry) && !g.takeManagement() {
+			}
+		})
+	}
+	return true
+}
+
+// managementRetry is when to try again to read what comes for queue pair 1, after there was no file for it.
+const managementRetry = 100 * time.Millisecond
+
+// takeManagement reads what comes for queue pair 1; false if there is no file for it now.
+func (g *group) takeManagement() bool {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return true
+	}
 	management, err := g.socketOf(managementSeat)
 	g.mu.Unlock()
 	if err != nil {
-		return true // as where the kernel has no such socket: connections go on, new ones are not made
+		return false
 	}
 	g.engine.Lock()
 	defer g.engine.Unlock()

@@ -84,19 +84,24 @@ func (d *Device) loopFor(o *QPOptions) (*loop, error) {
 	if len(d.loops) == 1 {
 		return d.first(), nil
 	}
-	l := o.SendCQ.nextLoop()
-	if o.Type == UD {
+	var l, settled *loop
+	if o.SRQ != nil {
+		settled = o.SRQ.loop.Load()
+	}
+	switch {
+	case o.Type == UD:
 		l = d.first()
+	case settled != nil:
+		l = settled
+	default:
+		l = o.SendCQ.nextLoop()
 	}
-	if o.SRQ == nil {
-		return l, nil
-	}
-	if settled := o.SRQ.loop.Load(); settled != nil && settled != l && o.Type == UD {
+	if settled != nil && settled != l {
 		return nil, fmt.Errorf("%w: on a device of several loops a shared receive queue is for datagrams or for connections, not for both", ErrAttr)
-	} else if settled != nil {
-		return settled, nil
 	}
-	o.SRQ.loop.Store(l)
+	if o.SRQ != nil {
+		o.SRQ.loop.Store(l)
+	}
 	return l, nil
 }
 
