@@ -255,6 +255,7 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 	}()
 	now := e.Now()
+	began := now
 	w := &e.appWaiting
 	for ; ; now = e.Now() {
 		worked := e.tryRound(now, true, w)
@@ -267,7 +268,9 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 		if worked {
 			w.worked(e.Now())
-			e.letWaitersRun()
+			if now-began > yieldInterval { // else soon, when another can take over
+				e.letWaitersRun()
+			}
 			continue
 		}
 		if now := e.Now(); w.spins(now) {
