@@ -28,6 +28,7 @@ seed_base=$(scripts/seedbase.sh)
 export CGO_ENABLED=0
 # Without the path of the tree in them, compiled packages and what the linters found of them serve every step, and
 # the next clone.
+users_goflags=${GOFLAGS:-}
 export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 scratch=$(mktemp -d)
 
@@ -251,11 +252,12 @@ step_examples() {
 }
 
 step_demo() {
-  timeout 120 go run ./cmd/braid demo --json >"$scratch/demo.json"
+  GOFLAGS=$users_goflags timeout 120 go run ./cmd/braid demo --json >"$scratch/demo.json"
   go run ./scripts/checkdemo <"$scratch/demo.json"
 }
 
-step_readme() { scripts/readme.sh README.md; }
+# What the README shows is run as its readers run it.
+step_readme() { GOFLAGS=$users_goflags scripts/readme.sh README.md; }
 
 step_bench() { go -C bench test -vet=off ./...; }
 

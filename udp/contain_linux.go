@@ -17,7 +17,7 @@ var errDied = errors.New("udp: the loop of the queue pair has ended in a panic")
 
 // contain is deferred where a loop runs, with its lock held.
 func (e *engine) contain() {
-	if len(e.kin) < 2 {
+	if e.loops < 2 {
 		return
 	}
 	if cause := recover(); cause != nil {

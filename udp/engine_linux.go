@@ -38,6 +38,7 @@ type engine struct {
 	addresses  verbs.Addresses
 	dirty      []*port
 	died       bool     // of a panic
+	loops      int      // of the device
 	kicked     bool     // something was kicked since the last drive
 	kept       [][]byte // by slot of the batch: copies of what the kernel did not take
 	timers     timerHeap

@@ -28,6 +28,11 @@ func openLoops(cfg Config) (loops []*engine, err error) {
 		}
 		loops = append(loops, e)
 	}
+	for _, e := range loops {
+		e.Lock()
+		e.loops = len(loops)
+		e.Unlock()
+	}
 	first.Lock()
 	defer first.Unlock()
 	first.stats.LoopsRefused = uint64(cfg.Loops - len(loops))

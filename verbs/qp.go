@@ -162,7 +162,7 @@ type QPAttr struct {
 // needs and may be nil where it needs nothing; see transport.Attr. Connect and
 // Activate do what most programs need.
 func (q *QP) Modify(to State, attr *QPAttr) error {
-	if to == RTR && attr != nil && attr.Remote.IsValid() {
+	if to == RTR && q.loop != q.device.first() && attr != nil && attr.Remote.IsValid() {
 		if _, err := q.lockTowards(attr.Remote); err != nil {
 			return err
 		}

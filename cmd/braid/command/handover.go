@@ -99,17 +99,33 @@ type source struct{ tree, version string }
 
 // ownSource is where this program is from.
 func ownSource() (s source) {
-	tree, err := os.Getwd() // a program that was built with -trimpath does not know where: perhaps here
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
-		tree, err = filepath.Join(filepath.Dir(file), "..", "..", ".."), nil
-	}
-	if err == nil && trusted(filepath.Join(tree, fullPackage, "main.go")) {
+		tree := filepath.Join(filepath.Dir(file), "..", "..", "..")
+		if trusted(filepath.Join(tree, fullPackage, "main.go")) {
+			s.tree = tree
+		}
+	} else if tree, err := os.Getwd(); err == nil && ours(tree) {
 		s.tree = tree
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
 		s.version = info.Main.Version
 	}
 	return s
+}
+
+// ours says whether a directory is a tree of this program that nobody but who runs this, or root, has made. One that was built with -trimpath
+// does not know where its own tree is, and whoever runs it may be in a directory that others write to.
+func ours(tree string) bool {
+	for _, part := range []string{"", "go.mod", fullPackage, filepath.Join(fullPackage, "main.go")} {
+		info, err := os.Stat(filepath.Join(tree, part))
+		if err != nil {
+			return false
+		}
+		if owner := ownerOf(info); owner != 0 && int(owner) != os.Getuid() {
+			return false
+		}
+	}
+	return true
 }
 
 // trusted says whether a file that is to be built and run is of who runs this, of who made this program, or of root. On a machine to

@@ -95,6 +95,37 @@ func TestTreeOfOthers(t *testing.T) {
 	}
 }
 
+// TestTreeIsOurs checks that a program that does not know its own tree builds none that others have made, wherever it is run.
+func TestTreeIsOurs(t *testing.T) {
+	tree := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(tree, fullPackage), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	main := filepath.Join(tree, fullPackage, "main.go")
+	for _, file := range []string{main, filepath.Join(tree, "go.mod")} {
+		if ours(tree) {
+			t.Errorf("a tree without %s is ours", file)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !ours(tree) {
+		t.Error("an own tree is not ours")
+	}
+	for _, stranger := range []string{filepath.Join(tree, "go.mod"), main, filepath.Dir(main), tree} {
+		if err := os.Chown(stranger, 12345, -1); err != nil {
+			t.Skipf("SKIPPED: %s: giving a file away needs root", t.Name())
+		}
+		if ours(tree) {
+			t.Errorf("a tree is ours of which another user has %s", stranger)
+		}
+		if err := os.Chown(stranger, os.Getuid(), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestOldOnesAreForgotten checks that what was built and is not used any more does not stay for ever.
 func TestOldOnesAreForgotten(t *testing.T) {
 	cache := t.TempDir()
