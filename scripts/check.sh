@@ -24,12 +24,8 @@ export BRAID_SEEDS="${BRAID_SEEDS:-20000}"
 export BRAID_SIM_SEEDS="${BRAID_SIM_SEEDS:-2000}"
 seed_base=$(scripts/seedbase.sh)
 # Nothing here needs C, except the race detector: without it every step, the
-# programs of the virtual machine included, uses the same compiled packages.
+# programs of the virtual machine and of the README included, uses the same compiled packages.
 export CGO_ENABLED=0
-# Without the path of the tree in them, compiled packages and what the linters found of them serve every step, and
-# the next clone.
-users_goflags=${GOFLAGS:-}
-export GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 scratch=$(mktemp -d)
 
 tool() { go tool -modfile=internal/tools/go.mod "$@"; }
@@ -161,8 +157,9 @@ step_race() {
   local packages
   # Those that take long come first, so that none of them runs alone at the end.
   packages="./udp . ./sim/fuzz ./sim ./internal/perf $(needs_detector)"
+  # What a debugger would want to know goes into no test's program, and is a sixth of the compiler's work.
   # shellcheck disable=SC2086 # a list of packages
-  BRAID_SEEDS=100 go test -race -vet=off -shuffle=on -timeout 15m $packages
+  BRAID_SEEDS=100 go test -race -gcflags=all=-dwarf=false -vet=off -shuffle=on -timeout 15m $packages
 }
 
 # failures shows, of the output of `go test -v`, what the tests that failed have printed,
@@ -252,12 +249,12 @@ step_examples() {
 }
 
 step_demo() {
-  GOFLAGS=$users_goflags timeout 120 go run ./cmd/braid demo --json >"$scratch/demo.json"
+  timeout 120 go run ./cmd/braid demo --json >"$scratch/demo.json"
   go run ./scripts/checkdemo <"$scratch/demo.json"
 }
 
 # What the README shows is run as its readers run it.
-step_readme() { GOFLAGS=$users_goflags scripts/readme.sh README.md; }
+step_readme() { scripts/readme.sh README.md; }
 
 step_bench() { go -C bench test -vet=off ./...; }
 

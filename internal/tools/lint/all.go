@@ -43,6 +43,7 @@ func all() []*analysis.Analyzer {
 		{"errcheck", []*analysis.Analyzer{unchecked}},
 		{"misspell", []*analysis.Analyzer{misspelled}},
 		{"revive", []*analysis.Analyzer{revived}},
+		{"unexported", []*analysis.Analyzer{unexportedReturn}},
 		{"unconvert", []*analysis.Analyzer{unconverted}},
 		{"unused", []*analysis.Analyzer{unusedObjects}},
 	}

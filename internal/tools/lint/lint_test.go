@@ -15,7 +15,7 @@ import (
 // TestMistakes checks that each linter reports what is marked in testdata with `want`, and nothing else.
 func TestMistakes(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "lint")
-	if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", tool, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	dir := filepath.Join("testdata", "mistakes")

@@ -41,3 +41,11 @@ func Lower(a string) string {
 }
 
 func nobody() {} // want unused
+
+type hidden struct{}
+
+// Hidden returns what nobody else can name.
+func Hidden() []*hidden { return nil } // want unexported
+
+// Close belongs to a type that nobody else has.
+func (h *hidden) Close() *hidden { return h }
