@@ -16,6 +16,9 @@ const (
 	newTrouble = 1.0 / 8192
 	// calmFor is how many losses a path would have had if all lost alike; one in fifty would still have none.
 	calmFor = 4
+	// none is what a rate has become when it has been so long ago that nothing depends on it any more: it is less than what a
+	// loss adds to it can show. From there it would go on to numbers so small that a processor takes a hundred cycles for each.
+	none = 1.0 / (1 << 40)
 	// calmPart is how much must come by paths without any for the losses to be those of others.
 	calmPart = 1.0 / 8
 )
@@ -34,11 +37,19 @@ func (s *pathSet) arrived(path *mpPath) {
 	if path.sinceLoss < math.MaxUint16 {
 		path.sinceLoss++
 	}
-	l.rate -= l.rate / lossMemory
-	l.calm -= l.calm / lossMemory
+	l.rate = fade(l.rate)
+	l.calm = fade(l.calm)
 	if float32(path.sinceLoss)*l.rate >= calmFor {
 		l.calm += 1.0 / lossMemory
 	}
+}
+
+// fade is what is left of a rate after a transmission that adds nothing to it.
+func fade(rate float32) float32 {
+	if rate < none {
+		return 0
+	}
+	return rate - rate/lossMemory
 }
 
 // lost notes a packet that a path has lost. Where queues drop they drop runs, so that those in a row count once.

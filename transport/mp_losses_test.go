@@ -48,3 +48,31 @@ func TestWhoseLosses(t *testing.T) {
 		})
 	}
 }
+
+// Losses of long ago become none, and not numbers with which a processor is slow.
+func TestLossesFade(t *testing.T) {
+	s := pathSet{table: newPathTable(2)}
+	bad, good := s.table.record(0), s.table.record(1)
+	usual := func(rate float32) bool { return rate == 0 || rate >= none/2 }
+	for i := range 200_000 {
+		if i < 4096 && i%16 == 0 { // of one path, so that the other is calm
+			s.lost(bad)
+		}
+		s.arrived(good)
+		if l := s.losses; !usual(l.rate) || !usual(l.calm) {
+			t.Fatalf("after %d packets the rates are %g and %g", i, l.rate, l.calm)
+		}
+	}
+	if s.losses.rate != 0 {
+		t.Errorf("the rate of losses of long ago is %g, want 0", s.losses.rate)
+	}
+	for range 200_000 { // all paths lose, and nothing is calm ever again
+		s.lost(bad)
+		s.arrived(bad)
+		s.lost(good)
+		s.arrived(good)
+	}
+	if l := s.losses; l.calm != 0 || l.rate < newTrouble {
+		t.Errorf("where all lose, the rates are %g and %g", l.rate, l.calm)
+	}
+}
