@@ -105,17 +105,26 @@ func (ch *Channel) Err() error {
 // while the peer's application is behind. If it returns an error, the message does not arrive;
 // only where the channel has ended nobody knows.
 func (ch *Channel) Send(ctx context.Context, payload []byte) error {
+	o, err := ch.beginOneway(ctx, payload)
+	if err != nil {
+		return err
+	}
+	_, err = o.run(ctx)
+	return err
+}
+
+// beginOneway prepares a one-way message for a sender that waits until it has its payload back.
+func (ch *Channel) beginOneway(ctx context.Context, payload []byte) (*outgoing, error) {
 	t := ch.sample(ctx, RoleSender)
 	o, err := ch.begin(session.Oneway, payload, untilReusable)
 	if err != nil {
 		t.end(err)
-		return err
+		return nil, err
 	}
 	if t != nil {
 		t.prepared(o)
 	}
-	_, err = o.run(ctx)
-	return err
+	return o, nil
 }
 
 // Call sends a message and waits for the response. Release it when it is no longer

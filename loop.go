@@ -43,6 +43,11 @@ func (c *Context) look() {
 // submit asks the owner to do something.
 func (c *Context) submit(t *task) {
 	c.inbox.push(t)
+	c.submitted()
+}
+
+// submitted is called when tasks are in the inbox.
+func (c *Context) submitted() {
 	if !c.attendance.yielding.Load() { // else the leader will, for all that ask meanwhile
 		c.run()
 	}

@@ -240,13 +240,20 @@ func (o *outgoing) Ready() bool { return o.finished.Load() || o.channel.context.
 
 // wait waits until the message is finished. If the context ends the message is withdrawn.
 func (o *outgoing) wait(ctx context.Context) {
+	if err := o.await(ctx); err != nil {
+		o.giveUp(err)
+	}
+}
+
+// await waits until the message is finished, and returns why if it cannot wait so long.
+func (o *outgoing) await(ctx context.Context) error {
 	c := o.channel.context
 	for !o.finished.Load() {
 		if err := c.attend(ctx, o, o.done, false); err != nil && !o.finished.Load() {
-			o.giveUp(err)
-			return
+			return err
 		}
 	}
+	return nil
 }
 
 // giveUp withdraws the message, whose sender does not wait any more.

@@ -28,9 +28,14 @@ func newDatacenter(t *testing.T, seed uint64) *datacenter {
 
 func newDatacenterOf(t *testing.T, cfg sim.Config) *datacenter {
 	t.Helper()
+	return newDatacenterOver(t, cfg, topology.Microsecond)
+}
+
+// newDatacenterOver has links of a delay, in picoseconds.
+func newDatacenterOver(t *testing.T, cfg sim.Config, delay int64) *datacenter {
+	t.Helper()
 	graph, err := topology.LeafSpine{
-		Leaves: 2, HostsPerLeaf: 1, Spines: 2, HostRate: 10e9,
-		HostDelay: topology.Microsecond, FabricDelay: topology.Microsecond,
+		Leaves: 2, HostsPerLeaf: 1, Spines: 2, HostRate: 10e9, HostDelay: delay, FabricDelay: delay,
 	}.Build()
 	if err != nil {
 		t.Fatal(err)

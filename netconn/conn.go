@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -130,30 +131,27 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 func (c *Conn) write(p []byte) (int, error) {
-	for n := 0; ; {
-		ctx, err := c.writeDeadline.wait()
-		if err == nil && c.ended {
-			err = net.ErrClosed
-		}
-		if err != nil || n == len(p) {
-			return n, err
-		}
-		chunk := p[n:min(n+c.chunk(len(p)-n), len(p))]
-		if err := c.channel.Send(ctx, chunk); err != nil {
-			return n, reason(c.writeDeadline, err)
-		}
-		if n += len(chunk); n == len(p) {
-			return n, nil
-		}
+	ctx, err := c.writeDeadline.wait()
+	if err == nil && c.ended {
+		err = net.ErrClosed
 	}
+	if err != nil || len(p) == 0 {
+		return 0, err
+	}
+	part := c.part(len(p))
+	sent, err := c.channel.SendAll(ctx, slices.Chunk(p, part))
+	if err != nil {
+		return min(sent*part, len(p)), reason(c.writeDeadline, err)
+	}
+	return len(p), nil
 }
 
-// chunk is how much of a Write of n bytes goes into one message.
-func (c *Conn) chunk(n int) int {
+// part is how much of a Write of n bytes goes into one message.
+func (c *Conn) part(n int) int {
 	if small := c.channel.SmallMessage(); n <= manySmall*small {
 		return small
 	}
-	return min(maxChunk, c.channel.MaxMessage())
+	return min(longPart, c.channel.MaxMessage())
 }
 
 // CloseWrite ends this side's stream: the peer's Read returns io.EOF after all that was

@@ -3,10 +3,9 @@ package netconn
 import "time"
 
 const (
-	// maxChunk is the longest message that a Write is cut into. It bounds what a peer needs for
-	// a message that nobody has read, and how much of a Write is copied if its deadline
-	// comes meanwhile. Its price is one wait for the peer's Read per chunk.
-	maxChunk = 1 << 20
+	// longPart is how much of a long Write goes into one message. Several are on their way at once, so that the peer's
+	// program takes one while the next comes; it bounds what is copied if a deadline comes meanwhile.
+	longPart = 256 << 10
 	// manySmall is up to how many small messages a Write goes as such. They are copied, and so
 	// the writer need not wait for a reader, who may be writing as well; one long message
 	// is neither copied nor does it need as many operations.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -286,4 +287,31 @@ func TestUseWhileClosing(t *testing.T) {
 		t.Error(err)
 	}
 	<-a.Channel().Done()
+}
+
+// BenchmarkPieces writes 1 MiB in pieces of 32 KiB, as io.Copy does, with small messages of the default length and of that of a piece.
+func BenchmarkPieces(b *testing.B) {
+	const piece = 32 << 10
+	for name, cfg := range map[string]braid.Config{"small=4KiB": {}, "small=32KiB": {SmallMessage: piece}} {
+		b.Run(name, func(b *testing.B) {
+			here, there := pair(b, cfg)
+			all, into := text(1<<20), make([]byte, 1<<20)
+			b.SetBytes(int64(len(all)))
+			var writing sync.WaitGroup
+			for b.Loop() {
+				writing.Go(func() {
+					for p := range slices.Chunk(all, piece) {
+						if _, err := here.Write(p); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+				if _, err := io.ReadFull(there, into); err != nil {
+					b.Fatal(err)
+				}
+				writing.Wait()
+			}
+		})
+	}
 }

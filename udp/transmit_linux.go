@@ -156,7 +156,7 @@ func (s *txSlot) gather(buf []byte) []byte {
 func (e *engine) wayOf(p *port, packet *transport.Packet) (path, source int) {
 	switch {
 	case p.mp:
-		return int(packet.Path) % e.cfg.Paths, int(packet.Source) % len(e.pool.sockets)
+		return within(int(packet.Path), e.cfg.Paths), within(int(packet.Source), len(e.pool.sockets))
 	case packet.DestQP == wire.ManagementQPN:
 		path = int(packet.PSN) % e.cfg.Paths
 		return path, path
@@ -167,6 +167,14 @@ func (e *engine) wayOf(p *port, packet *transport.Packet) (path, source int) {
 		}
 	}
 	return p.path, p.path
+}
+
+// within is i modulo n, without a division where i is less, as it mostly is.
+func within(i, n int) int {
+	if i < n {
+		return i
+	}
+	return i % n
 }
 
 // encode adds a packet to the batch, or gives it to the way that the queue pair's packets take.

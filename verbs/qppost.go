@@ -15,7 +15,7 @@ func (q *QP) PostSend(wr *SendWR) error {
 		return err
 	}
 	defer q.loop.Unlock()
-	if err := q.postSendLocked(wr); err != nil {
+	if err := q.postSendLocked(q.loop.Now(), wr); err != nil {
 		return err
 	}
 	q.loop.Kick(q.transport)
@@ -28,7 +28,7 @@ func (q *QP) PostSendMore(wr *SendWR) error {
 		return err
 	}
 	defer q.loop.Unlock()
-	return q.postSendLocked(wr)
+	return q.postSendLocked(q.loop.Now(), wr)
 }
 
 // Ring transmits what PostSendMore has left.
@@ -49,8 +49,9 @@ func (q *QP) PostSends(wrs []SendWR) (int, error) {
 		return 0, err
 	}
 	defer q.loop.Unlock()
+	now := q.loop.Now()
 	for i := range wrs {
-		if err := q.postSendLocked(&wrs[i]); err != nil {
+		if err := q.postSendLocked(now, &wrs[i]); err != nil {
 			q.loop.Kick(q.transport)
 			return i, err
 		}
@@ -59,7 +60,7 @@ func (q *QP) PostSends(wrs []SendWR) (int, error) {
 	return len(wrs), nil
 }
 
-func (q *QP) postSendLocked(wr *SendWR) error {
+func (q *QP) postSendLocked(now transport.Time, wr *SendWR) error {
 	if q.sendSlots.full() {
 		return ErrQueueFull
 	}
@@ -68,7 +69,7 @@ func (q *QP) postSendLocked(wr *SendWR) error {
 			return fmt.Errorf("%w: %d", ErrAddress, wr.AH)
 		}
 	}
-	if err := q.toSendQueue(wr); err != nil {
+	if err := q.toSendQueue(now, wr); err != nil {
 		return err
 	}
 	q.sendSlots.post(q.options.SignalAll || wr.Flags&Signaled != 0)
@@ -122,8 +123,7 @@ func (q *QP) postRecvLocked(wr *RecvWR) error {
 // the interface: so the compiler sees that the request does not outlive the call,
 // and that of a program stays on its stack. Queue pairs of a NIC get a copy.
 
-func (q *QP) toSendQueue(wr *SendWR) error {
-	now := q.loop.Now()
+func (q *QP) toSendQueue(now transport.Time, wr *SendWR) error {
 	switch t := q.transport.(type) {
 	case *transport.RC:
 		return t.PostSend(now, wr)

@@ -1,0 +1,79 @@
+package braid
+
+import (
+	"context"
+	"iter"
+
+	"github.com/braid-rdma/braid/internal/fifo"
+)
+
+// sendsAhead is how many messages of a SendAll are begun at a time: enough that the peer's program can take one
+// while the next are on their way.
+const sendsAhead = 8
+
+// SendAll sends one-way messages in order, and begins the next ones before the first has been read: a long text is soonest at
+// the peer in several messages, of which its program takes one while the next comes.
+//
+//	n, err := ch.SendAll(ctx, slices.Chunk(text, 256<<10))
+//
+// It returns when all payloads may be used again, and how many messages were sent: always the first ones. Only if that is
+// not all of them there is an error, which is as that of Send.
+func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent int, err error) {
+	var s sequence
+	for payload := range payloads {
+		if s.begun.Len() == sendsAhead {
+			s.finishFirst(ctx)
+		}
+		if s.err == nil {
+			s.err = s.ended // with something left to send
+		}
+		if s.err != nil {
+			break
+		}
+		var o *outgoing
+		if o, s.err = ch.beginOneway(ctx, payload); s.err != nil {
+			break
+		}
+		o.withdrawn = false
+		s.begun.Push(o)
+		ch.context.inbox.push(&o.task) // they leave together
+	}
+	for s.begun.Len() > 0 {
+		s.finishFirst(ctx)
+	}
+	return s.sent, s.err
+}
+
+// sequence is the messages of a SendAll.
+type sequence struct {
+	begun fifo.Queue[*outgoing]
+	sent  int
+	ended error // why its sender does not wait any more
+	err   error // why a message was not sent
+}
+
+// finishFirst waits for the first of the messages that are begun.
+func (s *sequence) finishFirst(ctx context.Context) {
+	o := s.begun.At(0)
+	o.channel.context.submitted()
+	if err := o.await(ctx); err != nil {
+		s.ended = err
+		s.giveUp()
+	}
+	s.begun.Pop()
+	if o.err == nil {
+		s.sent++
+	} else if s.err == nil {
+		s.err = o.err
+	}
+	o.drop()
+}
+
+// giveUp withdraws the messages, the last ones first: so none is sent behind one that is not.
+func (s *sequence) giveUp() {
+	for i := s.begun.Len() - 1; i >= 0; i-- {
+		if o := s.begun.At(i); !o.finished.Load() {
+			o.giveUp(s.ended)
+		}
+	}
+}
