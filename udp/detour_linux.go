@@ -149,7 +149,8 @@ func (e *engine) sendProbe(p *port, path int, number uint32) {
 	sum := e.prefix(p.peer, path, false, length, segment).Headers(head)
 	way := e.batch.header(2)
 	binary.BigEndian.PutUint16(way, uint16(path))
-	sum = e.addPayload(sum.Payload(way), zeros, false)
+	e.batch.payload(zeros)
+	sum = sum.Payload(way).Payload(zeros)
 	wire.AppendICRC(e.batch.header(wire.ICRCLen)[:0], sum.Sum())
 }
 

@@ -199,16 +199,13 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 		e.stats.SendDropped++ // cannot be: transmit made sure of room
 		return
 	}
-	head := e.batch.header(headers)
-	packet.Headers.Append(head[:0])
-	sum := e.prefix(to, source, p.mp, length, segment).Headers(head)
-	for _, span := range packet.Spans {
-		sum = e.addPayload(sum, span.Bytes(), packet.Length <= copyBelow)
+	prefix := e.prefix(to, source, p.mp, length, segment)
+	var head, tail []byte
+	if packet.Length <= copyBelow {
+		head, tail = e.encodeShort(prefix, packet, headers, pad)
+	} else {
+		head, tail = e.encodeLong(prefix, packet, headers, pad)
 	}
-	tail := e.batch.header(pad + wire.ICRCLen)
-	clear(tail[:pad])
-	sum = sum.Payload(tail[:pad])
-	wire.AppendICRC(tail[:pad], sum.Sum())
 	if e.faults.active {
 		e.faults.damage(e, path, tail)
 	}
@@ -217,15 +214,35 @@ func (e *engine) encode(p *port, packet *transport.Packet) {
 	}
 }
 
-func (e *engine) addPayload(sum wire.ICRC, b []byte, small bool) wire.ICRC {
-	if small {
-		space := e.batch.header(len(b))
-		copy(space, b)
-		b = space
-	} else {
-		e.batch.payload(b)
+// encodeShort writes a packet into the batch in one piece, which is what its ICRC is computed over.
+func (e *engine) encodeShort(prefix wire.ICRC, packet *transport.Packet, headers, pad int) (head, tail []byte) {
+	all := e.batch.header(headers + packet.Length + pad + wire.ICRCLen)
+	packet.Headers.Append(all[:0])
+	end := headers
+	for _, span := range packet.Spans {
+		end += copy(all[end:], span.Bytes())
 	}
-	return sum.Payload(b)
+	clear(all[end : end+pad])
+	end += pad
+	wire.AppendICRC(all[:end], prefix.Whole(all[:end]).Sum())
+	return all[:headers], all[headers+packet.Length:]
+}
+
+// encodeLong leaves the payload where it is, from where the kernel takes it.
+func (e *engine) encodeLong(prefix wire.ICRC, packet *transport.Packet, headers, pad int) (head, tail []byte) {
+	head = e.batch.header(headers)
+	packet.Headers.Append(head[:0])
+	sum := prefix.Headers(head)
+	for _, span := range packet.Spans {
+		b := span.Bytes()
+		e.batch.payload(b)
+		sum = sum.Payload(b)
+	}
+	tail = e.batch.header(pad + wire.ICRCLen)
+	clear(tail[:pad])
+	sum = sum.Payload(tail[:pad])
+	wire.AppendICRC(tail[:pad], sum.Sum())
+	return head, tail
 }
 
 // prefix is the ICRC over the packet's IP and UDP headers.
