@@ -55,7 +55,9 @@ type sequence struct {
 // finishFirst waits for the first of the messages that are begun.
 func (s *sequence) finishFirst(ctx context.Context) {
 	o := s.begun.At(0)
-	o.channel.context.submitted()
+	if c := o.channel.context; !c.inbox.empty() {
+		c.submitted()
+	}
 	if err := o.await(ctx); err != nil {
 		s.ended = err
 		s.giveUp()
