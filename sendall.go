@@ -34,7 +34,6 @@ func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent
 		if o, s.err = ch.beginOneway(ctx, payload); s.err != nil {
 			break
 		}
-		o.withdrawn = false
 		s.begun.Push(o)
 		ch.context.inbox.push(&o.task) // they leave together
 	}
