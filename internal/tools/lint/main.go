@@ -5,8 +5,8 @@
 // A program that has just these analyzers is built in a fraction of the time that one with all linters there are takes, and the go
 // command keeps what it found of each package in its cache.
 //
-// What is reported is in all.go, how a tool with an interface of its own becomes an analyzer in adapters.go, and what is
-// left out, comments that say `nolint` among it, in filter.go.
+// What is reported is in all.go, how a tool with an interface of its own becomes an analyzer in adapters.go, an analyzer of ours in
+// unexported.go, and what is left out, comments that say `nolint` among it, in filter.go.
 package main
 
 import (
