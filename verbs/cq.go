@@ -139,7 +139,7 @@ func (c *CQ) PollStamped(out []Completion, at []Time) (int, error) {
 }
 
 func (c *CQ) checkStamps(out []Completion, at []Time) error {
-	if c.ring.stamps == nil || len(at) < len(out) {
+	if !c.stamped() || len(at) < len(out) {
 		return fmt.Errorf("%w: no times of arrival, or no room for them", ErrAttr)
 	}
 	return nil
@@ -273,8 +273,8 @@ func (c *CQ) closeLocked() {
 	c.Wake()
 }
 
-// push stores a completion of a work queue, whose loop is locked.
-func (c *CQ) push(from *loop, e *Completion, owner *slots) {
+// push stores a completion of a work queue, whose loop is locked. Where it arrived before now, arrival says when.
+func (c *CQ) push(from *loop, e *Completion, owner *slots, arrival Time) {
 	if c.shared {
 		c.pushing.Lock()
 		defer c.pushing.Unlock()
@@ -283,8 +283,11 @@ func (c *CQ) push(from *loop, e *Completion, owner *slots) {
 		c.lost.Add(1)
 		return
 	}
-	if c.ring.stamps != nil {
-		c.ring.stamp(from.arrival())
+	if c.stamped() {
+		if arrival == 0 {
+			arrival = from.arrival()
+		}
+		c.ring.stamp(arrival)
 	}
 	if !c.ring.push(e, owner) {
 		c.lost.Add(1)
@@ -301,6 +304,9 @@ func (c *CQ) push(from *loop, e *Completion, owner *slots) {
 		c.tell()
 	}
 }
+
+// stamped says whether StampArrivals was called.
+func (c *CQ) stamped() bool { return c.ring.stamps != nil }
 
 // arrival is when what led to the completion that is delivered arrived.
 func (l *loop) arrival() transport.Time {

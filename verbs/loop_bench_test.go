@@ -24,7 +24,7 @@ func BenchmarkPush(b *testing.B) {
 						for cq.ring.take(out[:], nil) > 0 {
 						}
 					}
-					cq.push(nil, &c, &owner)
+					cq.push(nil, &c, &owner, 0)
 				}
 			})
 		})

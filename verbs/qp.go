@@ -22,15 +22,16 @@ type QP struct {
 
 	// The rest is under the lock of the loop; closing takes those of all.
 	kind      QPType
+	ownAck    bool // the ACK timeout was asked for: it is no default of the type
+	closed    bool
+	firstPSN  PSN // of what we send; drawn anew at each reset
 	transport transport.QP
 	options   QPOptions
-	ownAck    bool // the ACK timeout was asked for: it is no default of the type
-	firstPSN  PSN  // of what we send; drawn anew at each reset
 	remote    netip.Addr
-	closed    bool
 	sendSlots slots
 	recvSlots slots
-	failed    Status // of the first request that failed, other than by being flushed
+	held      *[]heldReceive // nil: none, as almost always
+	failed    Status         // of the first request that failed, other than by being flushed
 	onFailure func(cause error)
 }
 

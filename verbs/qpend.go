@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/braid-rdma/braid/transport"
 )
@@ -64,11 +65,11 @@ func (s *qpSink) Deliver(c *Completion) {
 	}
 	if !isReceive(c.Op) {
 		s.sendSlots.complete(success)
-		s.sendCQ.push(s.loop, c, &s.sendSlots)
+		s.sendCQ.push(s.loop, c, &s.sendSlots, 0)
 		return
 	}
 	s.recvSlots.complete(success)
-	s.recvCQ.push(s.loop, c, &s.recvSlots)
+	(*QP)(s).deliverReceive(c)
 	if s.srq != nil {
 		s.srq.raiseLimit()
 	}
@@ -106,6 +107,7 @@ func (q *QP) closeLocked() {
 		return
 	}
 	q.closed, q.onFailure = true, nil
+	q.releaseLocked(math.MaxInt) // all loops are locked
 	q.failLocked()
 	sink := (*qpSink)(q)
 	var c Completion
