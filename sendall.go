@@ -16,14 +16,11 @@ const sendsAhead = 8
 //
 //	n, err := ch.SendAll(ctx, slices.Chunk(text, 256<<10))
 //
-// It returns when all payloads may be used again, and how many messages were sent: always the first ones. Only if that is
+// It asks for a payload when the message can begin. It returns when all payloads may be used again, and how many messages were sent: always the first ones. Only if that is
 // not all of them there is an error, which is as that of Send.
 func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent int, err error) {
 	var s sequence
 	for payload := range payloads {
-		if s.begun.Len() == sendsAhead {
-			s.finishFirst(ctx)
-		}
 		if s.err == nil {
 			s.err = s.ended // with something left to send
 		}
@@ -36,6 +33,9 @@ func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent
 		}
 		s.begun.Push(o)
 		ch.context.inbox.push(&o.task) // they leave together
+		if s.begun.Len() == sendsAhead {
+			s.finishFirst(ctx)
+		}
 	}
 	for s.begun.Len() > 0 {
 		s.finishFirst(ctx)

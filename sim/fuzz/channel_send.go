@@ -17,7 +17,11 @@ type message struct {
 	response  []byte // to a call
 	withdrawn bool   // by its sender: it must not arrive
 	received  int    // how often the peer's program has got it
-	returned  bool   // the call has
+	// during is the context of a SendAll, until that has returned; it may have withdrawn the message when the context has
+	// ended. skipped: the peer's program has got a later one.
+	during   context.Context
+	skipped  bool
+	returned bool // the call has
 }
 
 // reason is the error of handlers that fail.
@@ -40,7 +44,7 @@ func randomBytes(r *rand.Rand, length int) []byte {
 
 // send is a goroutine of a program: it does one thing after another.
 func (e *channelEnd) send(messages []messageSpec) {
-	for i := range messages {
+	for i := 0; i < len(messages); i++ {
 		m := &messages[i]
 		if m.thinking > 0 {
 			e.node.sleep(m.thinking)
@@ -51,7 +55,15 @@ func (e *channelEnd) send(messages []messageSpec) {
 		}
 		switch m.kind {
 		case oneWay:
-			e.sendOneWay(ctx, m)
+			first := i
+			for i+1 < len(messages) && joins(messages, i+1) {
+				i++
+			}
+			if i == first {
+				e.sendOneWay(ctx, m)
+			} else {
+				e.sendAll(ctx, messages[first:i+1])
+			}
 		case aCall:
 			e.call(ctx, m)
 		case aFlush:
@@ -93,6 +105,53 @@ func (e *channelEnd) sendOneWay(ctx context.Context, spec *messageSpec) {
 	default:
 		e.fail("send of %d bytes: %v", m.length, err)
 	}
+}
+
+// sendAll sends messages that follow each other together.
+func (e *channelEnd) sendAll(ctx context.Context, specs []messageSpec) {
+	var begun []*message
+	var payloads [][]byte
+	n, err := e.ch.SendAll(ctx, func(yield func([]byte) bool) {
+		for i := range specs {
+			m := e.newMessage(&specs[i])
+			m.during = ctx
+			e.sent = append(e.sent, m)
+			begun, payloads = append(begun, m), append(payloads, bytes.Clone(m.payload))
+			if !yield(payloads[i]) {
+				return
+			}
+		}
+	})
+	e.note(allOneWay, n, err)
+	for i, m := range begun {
+		m.during = nil
+		spoil(payloads[i])
+	}
+	switch {
+	case n > len(begun) || (err == nil) != (n == len(specs)):
+		e.fail("SendAll has sent %d of %d messages: %v", n, len(specs), err)
+	case err == nil:
+	case e.ch.Err() != nil:
+		e.checkAlive(e.ch.Err())
+	case !e.gone(err) && !gaveUp(ctx, err):
+		e.fail("SendAll: %v", err)
+	}
+	for i, m := range begun {
+		if i < n && m.skipped {
+			e.peer().miss(m)
+		}
+		if i >= n && e.ch.Err() == nil {
+			m.withdrawn = true
+			if m.received > 0 {
+				e.fail("message %d has arrived, but SendAll has sent %d: %v", i, n, err)
+			}
+		}
+	}
+}
+
+// missing says whether a message need not arrive: its sender has withdrawn it, or does so.
+func (m *message) missing() bool {
+	return m.withdrawn || m.during != nil && m.during.Err() != nil
 }
 
 // gaveUp says whether an error is that of a context that has ended.
@@ -157,7 +216,7 @@ func (e *channelEnd) checkFlushed(count int) {
 		return // it may have lost the last of them
 	}
 	for i := p.next; i < count; i++ {
-		if m := e.sent[i]; !m.withdrawn {
+		if m := e.sent[i]; !m.missing() {
 			e.fail("message %d of %d bytes is flushed, but was not received", i, m.length)
 		}
 	}

@@ -49,11 +49,12 @@ const (
 	aRead
 	aWrite
 	anAdd
-	aMove // only in histories
+	aMove // only in histories, as is the next
+	allOneWay
 )
 
 func (k messageKind) String() string {
-	return [...]string{"send", "call", "flush", "read", "write", "add", "move"}[k]
+	return [...]string{"send", "call", "flush", "read", "write", "add", "move", "send all"}[k]
 }
 
 // messageSpec is one message, or another thing that is asked of a channel.
@@ -65,6 +66,12 @@ type messageSpec struct {
 	holds    sim.Time // how long the handler has it
 	patience sim.Time // after which the sender gives up; 0: never
 	thinking sim.Time // before it is sent
+	joined   bool     // a message that is sent by the SendAll of the one before it, if that is one as well
+}
+
+// joins says whether a message is sent together with the one before it.
+func joins(thread []messageSpec, i int) bool {
+	return i > 0 && thread[i].joined && thread[i].kind == oneWay && thread[i-1].kind == oneWay
 }
 
 // contextSpec describes the context of a host.
@@ -149,6 +156,10 @@ func (e *channelEndSpec) describe(b *strings.Builder, host int) {
 			fmt.Fprintf(b, "  host %d, goroutine %d, %d: %v of %d bytes", host, i, j, m.kind, m.length)
 			if m.kind == aCall {
 				fmt.Fprintf(b, ", response of %d, fails %v, held for %v", m.reply, m.fails, m.holds)
+			}
+			if joins(thread, j) {
+				fmt.Fprint(b, ", with the one before\n")
+				continue
 			}
 			fmt.Fprintf(b, ", after %v, patience %v\n", m.thinking, m.patience)
 		}

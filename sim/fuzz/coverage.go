@@ -98,6 +98,11 @@ var workFeatures = []feature{
 	{"work", "shared receives", someTalk(func(t *talkSpec) bool { return t.shared })},
 	{"work", "posts that wait for others", someTalk(func(t *talkSpec) bool { return t.ranked })},
 	{"work", "calls", someMessage(aCall)},
+	{"work", "messages sent together", func(s *scenario) bool {
+		return slices.ContainsFunc(s.everyThread(), func(t *[]messageSpec) bool {
+			return slices.ContainsFunc(*t, func(m messageSpec) bool { return m.joined })
+		})
+	}},
 	{"work", "one-sided of channels", someMessage(aRead, aWrite, anAdd)},
 }
 

@@ -60,6 +60,21 @@ func (g *generator) connect(s *scenario, share float64) {
 		}
 	}
 	s.stayAway()
+	g.join(s)
+}
+
+// join lets goroutines send messages together that follow each other. It draws from a source of its own, by which no seed that
+// was kept means another world.
+func (g *generator) join(s *scenario) {
+	g.Rand = rand.New(rand.NewPCG(s.seed, 0x6a6f696e43))
+	if !g.chance(0.4) {
+		return
+	}
+	for _, thread := range s.everyThread() {
+		for i, often := 0, oneOf(g, 0, 0.7, 1); i < len(*thread); i++ {
+			(*thread)[i].joined = (*thread)[i].kind == oneWay && g.chance(often)
+		}
+	}
 }
 
 // context picks the configuration of a host.

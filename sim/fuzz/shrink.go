@@ -144,6 +144,7 @@ func (s *shrinker) simplify() (improved bool) {
 		func(c *scenario) bool { return c.unfilter() },
 		func(c *scenario) bool { return c.halveMessages() },
 		func(c *scenario) bool { return c.hastenMessages() },
+		func(c *scenario) bool { return c.part() },
 		func(c *scenario) bool { return c.dropGoroutines() },
 	}
 	for _, change := range changes {

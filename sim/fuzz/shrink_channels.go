@@ -88,6 +88,17 @@ func (s *scenario) calm() (changed bool) {
 	return changed
 }
 
+// part lets goroutines send one message at a time.
+func (s *scenario) part() (changed bool) {
+	for _, thread := range s.everyThread() {
+		for i := range *thread {
+			changed = changed || (*thread)[i].joined
+			(*thread)[i].joined = false
+		}
+	}
+	return changed
+}
+
 // unfilter takes filters away.
 func (s *scenario) unfilter() (changed bool) {
 	for i := range s.contexts {
