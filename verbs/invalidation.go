@@ -38,14 +38,19 @@ func (q *QP) deliverHeld() {
 		q.loop.Unlock()
 		for _, l := range q.device.loops {
 			if l != q.loop {
-				l.Lock() // so it has ended what it was doing
-				l.Unlock()
+				l.awaitTurn()
 			}
 		}
 		q.loop.Lock()
 		q.releaseLocked(ended)
 	}
 	q.loop.Unlock()
+}
+
+// awaitTurn returns when the loop has ended what it was doing.
+func (l *loop) awaitTurn() {
+	l.Lock()
+	defer l.Unlock()
 }
 
 // releaseLocked delivers the first n that are held, and those behind them up to the next that reports the end of a key.
