@@ -62,11 +62,11 @@ func (s *Session) Next(m *In) (bool, error) {
 		return false, fmt.Errorf("%w: a bundle that is cut", ErrPeer)
 	}
 	end := entryLength + int(binary.BigEndian.Uint16(b))
+	if end > entryLength+1 && b[entryLength+1]&flagLarge != 0 {
+		return false, fmt.Errorf("%w: a large message in a bundle", ErrPeer)
+	}
 	if err := s.handleHeaded(b[entryLength:end:end], m); err != nil {
 		return false, err
-	}
-	if m.remote {
-		return false, fmt.Errorf("%w: a large message in a bundle", ErrPeer)
 	}
 	s.arriving = b[end:]
 	return true, nil

@@ -68,16 +68,13 @@ func (r *receiver) wanted(calls int) int {
 }
 
 // add takes a message.
-func (r *receiver) add(m *In, maxMessage int) error {
+func (r *receiver) add(m *In) error {
 	if !m.Kind.IsResponse() {
 		if r.windowed >= r.edge {
 			return fmt.Errorf("%w: message %d, %d were granted", ErrPeer, r.windowed, r.edge)
 		}
 		r.windowed++
 		r.held++
-	}
-	if m.Length > maxMessage {
-		return fmt.Errorf("%w: a message of %d bytes, at most %d are taken", ErrPeer, m.Length, maxMessage)
 	}
 	r.window[m.sequence()].Push(m)
 	if m.large && m.Length > 0 {

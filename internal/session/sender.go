@@ -35,6 +35,7 @@ func (k Kind) IsResponse() bool { return k == Response || k == Failure }
 // sender is the half of the window that is the peer's to open (algorithm 1, "Sender").
 type sender struct {
 	responses fifo.Queue[*Out] // not yet sent
+	cancels   fifo.Queue[*Out] // not yet sent: they pass calls that wait for a response to another
 	queue     fifo.Queue[*Out] // others that are not yet sent
 	done      fifo.Queue[*Out] // acknowledged, for PollAcked
 	read      fifo.Queue[*Out] // large, and read by the peer, for PollRead
@@ -56,21 +57,30 @@ func (t *sender) unacknowledged() int { return t.unacked[prompt].Len() + t.unack
 
 // add queues a message.
 func (t *sender) add(m *Out) {
-	if m.Kind.IsResponse() {
+	switch {
+	case m.Kind.IsResponse():
 		t.responses.Push(m)
-	} else {
+	case m.Kind == Cancel:
+		t.cancels.Push(m)
+	default:
 		t.queue.Push(m)
 	}
 }
 
+// unsent is how many messages were not sent.
+func (t *sender) unsent() int { return t.responses.Len() + t.cancels.Len() + t.queue.Len() }
+
 // blocked says whether messages wait for the peer's window.
-func (t *sender) blocked() bool { return t.queue.Len() > 0 && t.windowed >= t.edge }
+func (t *sender) blocked() bool { return t.cancels.Len()+t.queue.Len() > 0 && t.windowed >= t.edge }
 
 // peek returns the next message to send, or nil: a response, or another if the window is open and, if
 // it is a call, there is a receive for its response.
 func (t *sender) peek(mayCall bool) *Out {
 	if t.responses.Len() > 0 {
 		return t.responses.At(0)
+	}
+	if t.cancels.Len() > 0 && t.windowed < t.edge {
+		return t.cancels.At(0)
 	}
 	if t.queue.Len() == 0 || t.windowed >= t.edge || t.queue.At(0).Kind == Request && !mayCall {
 		return nil
@@ -84,9 +94,13 @@ func (t *sender) next(mayCall bool) *Out {
 	if m == nil {
 		return nil
 	}
-	if m.Kind.IsResponse() {
+	switch {
+	case m.Kind.IsResponse():
 		t.responses.Pop()
-	} else {
+	case m.Kind == Cancel:
+		t.cancels.Pop()
+		t.windowed++
+	default:
 		t.queue.Pop()
 		t.windowed++
 	}

@@ -107,7 +107,7 @@ func (s *Session) Withdraw(now time.Duration, m *Out) bool {
 // a response, of which a message may be one, and messages that arrived, perhaps in part, and were not
 // delivered. The session is not used any more.
 func (s *Session) End(message, call func(*Out), arrived func(*In)) {
-	for _, q := range []*fifo.Queue[*Out]{&s.tx.done, &s.tx.unacked[prompt], &s.tx.unacked[late], &s.tx.responses, &s.tx.queue} {
+	for _, q := range []*fifo.Queue[*Out]{&s.tx.done, &s.tx.unacked[prompt], &s.tx.unacked[late], &s.tx.responses, &s.tx.cancels, &s.tx.queue} {
 		for m, ok := q.Pop(); ok; m, ok = q.Pop() {
 			message(m)
 		}
@@ -126,14 +126,14 @@ func (s *Session) End(message, call func(*Out), arrived func(*In)) {
 }
 
 // Queued returns how many messages have not been sent: they wait for the peer's window.
-func (s *Session) Queued() int { return s.tx.queue.Len() + s.tx.responses.Len() }
+func (s *Session) Queued() int { return s.tx.unsent() }
 
 // Unacknowledged returns how many were sent that the peer's application has not received.
 func (s *Session) Unacknowledged() int { return s.tx.unacknowledged() }
 
 // Unfinished returns how many messages PollAcked has not returned and nobody has withdrawn.
 func (s *Session) Unfinished() int {
-	return s.tx.done.Len() + s.tx.unacknowledged() + s.tx.responses.Len() + s.tx.queue.Len()
+	return s.tx.done.Len() + s.tx.unacknowledged() + s.tx.unsent()
 }
 
 // Window is where the windows of both directions stand, in messages.
@@ -221,6 +221,9 @@ func (s *Session) handleHeaded(frame []byte, m *In) error {
 	if h.large {
 		m.Length, m.Payload, m.Source, m.large, m.remote = int(h.length), nil, h.source, true, true
 	}
+	if m.Length > s.cfg.MaxMessage { // before the call is taken from those that End visits
+		return s.tooLong(m)
+	}
 	if m.Kind == Response || m.Kind == Failure {
 		if err := s.endCall(m); err != nil {
 			return err
@@ -246,9 +249,16 @@ func (s *Session) endCall(m *In) error {
 	return nil
 }
 
+func (s *Session) tooLong(m *In) error {
+	return fmt.Errorf("%w: a message of %d bytes, at most %d are taken", ErrPeer, m.Length, s.cfg.MaxMessage)
+}
+
 // receive takes a message, and widens the window if the peer has used all of it.
 func (s *Session) receive(m *In) error {
-	if err := s.rx.add(m, s.cfg.MaxMessage); err != nil {
+	if m.Length > s.cfg.MaxMessage {
+		return s.tooLong(m)
+	}
+	if err := s.rx.add(m); err != nil {
 		return err
 	}
 	s.count.Received++
@@ -294,6 +304,28 @@ func (s *Session) NextFetch() (*In, bool) {
 		return nil, false
 	}
 	return s.rx.fetches.At(0), true
+}
+
+// SkipFetch lets the first response pass messages before it of which nothing was asked for. It returns whether there
+// is one.
+func (s *Session) SkipFetch() bool {
+	if m, ok := s.NextFetch(); !ok || m.Kind.IsResponse() || m.asked > 0 {
+		return ok && m.Kind.IsResponse()
+	}
+	for i := range s.rx.fetches.Len() {
+		if m := s.rx.fetches.At(i); m.Kind.IsResponse() {
+			var rest fifo.Queue[*In]
+			rest.Push(m)
+			for other, ok := s.rx.fetches.Pop(); ok; other, ok = s.rx.fetches.Pop() {
+				if other != m {
+					rest.Push(other)
+				}
+			}
+			s.rx.fetches = rest
+			return true
+		}
+	}
+	return false
 }
 
 // PollFetch returns the next READ, of so many bytes at most.
