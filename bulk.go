@@ -43,7 +43,7 @@ func (q *bulkQueue) limits(c *Context) (all, one int) {
 // mayRead says whether a channel has something to read and room for it.
 func (ch *Channel) mayRead() bool {
 	_, some := ch.session.NextFetch()
-	return some && !ch.starved && ch.reads < readsPerChannel && ch.fetching < readsPerChannel*ch.context.cfg.Fragment
+	return some && (!ch.starved || ch.session.SkipFetch()) && ch.reads < readsPerChannel && ch.fetching < readsPerChannel*ch.context.cfg.Fragment
 }
 
 // add gives a channel a turn if it has a fragment to post.
@@ -96,6 +96,9 @@ func (q *bulkQueue) read(ch *Channel, most int) error {
 	if m.block == nil {
 		// A response is what a caller here waits for: it never has to.
 		if in.Request == nil && q.memory > 0 && q.memory+in.Length > c.cfg.Memory {
+			if ch.session.SkipFetch() {
+				return q.read(ch, most)
+			}
 			ch.starved, q.starved = true, append(q.starved, ch)
 			return nil
 		}

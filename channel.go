@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Channel struct {
 	sampled      atomic.Uint64   // messages sent while tracing is on
 
 	// The rest belongs to the owner of the context.
+	servings  int // times that a handler was given
 	number    uint32
 	qp        *verbs.QP
 	ready     *verbs.QP // of the cache, for the connection
@@ -235,13 +237,18 @@ func (r *receiving) Ready() bool { return r.arrived() || r.context.pending() }
 
 // Serve has a handler take the messages of the channel, until it or the context ends.
 func (ch *Channel) Serve(ctx context.Context, h Handler) error {
-	ch.setHandler(ctx, h)
+	servings := ch.setHandler(ctx, h)
 	c := ch.context
 	for {
 		if err := ch.Err(); err != nil {
 			return err
 		}
 		if err := c.attend(ctx, (*serving)(ch), ch.done, true); err != nil && ctx.Err() != nil {
+			c.exclusive(func() {
+				if ch.servings == servings {
+					ch.handler = nil // what comes now is for Receive
+				}
+			})
 			return err
 		}
 	}
@@ -255,13 +262,16 @@ func (s *serving) arrived() bool { return s.ended.Load() != nil }
 func (s *serving) Ready() bool { return s.arrived() || s.context.pending() }
 
 // setHandler makes the handler take what comes, and what has come.
-func (ch *Channel) setHandler(ctx context.Context, h Handler) {
+func (ch *Channel) setHandler(ctx context.Context, h Handler) (servings int) {
 	ch.context.exclusive(func() {
+		ch.servings++
+		servings = ch.servings
 		ch.handler, ch.handlerPlace, ch.serve = h, placeOf(h), ctx
 		for len(ch.incoming) > 0 {
 			ch.toHandler(<-ch.incoming)
 		}
 	})
+	return servings
 }
 
 // Flush waits until the peer's application has received all that was sent before.
@@ -271,6 +281,9 @@ func (ch *Channel) Flush(ctx context.Context) error {
 	ch.context.submit(&f.task)
 	for !f.arrived() {
 		if err := ch.context.attend(ctx, f, f.done, false); err != nil && ctx.Err() != nil {
+			ch.context.exclusive(func() {
+				ch.flushes = slices.DeleteFunc(ch.flushes, func(other *flush) bool { return other == f })
+			})
 			return err
 		}
 	}

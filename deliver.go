@@ -110,6 +110,9 @@ func (ch *Channel) respond(m *Msg) {
 
 // toHandler queues a message for the handler.
 func (ch *Channel) toHandler(m *Msg) {
+	if m.handler == nil {
+		m.handler = ch.handler
+	}
 	if ch.handlers >= ch.context.cfg.Calls {
 		ch.parked.Push(m)
 		return
@@ -140,6 +143,7 @@ func (ch *Channel) served(m *Msg) {
 	if m.next != nil {
 		m.next.previous = m.previous
 	}
+	m.ctx.end() // else that of Serve would keep it
 	ch.handlers--
 	if next, ok := ch.parked.Pop(); ok {
 		ch.toHandler(next)

@@ -31,6 +31,7 @@ type Msg struct {
 	replied  atomic.Bool
 	ctx      callContext // of a call
 
+	handler Handler // nil: none has it
 	taking  taking
 	handled handled
 	// Messages that are being handled, of a channel.
@@ -85,15 +86,15 @@ func (m *Msg) Reply(ctx context.Context, payload []byte) error {
 
 // Fail ends a call with an error: the caller gets a *CallError with its text.
 func (m *Msg) Fail(ctx context.Context, reason error) error {
-	return m.respond(ctx, session.Failure, reasonOf(reason))
+	return m.respond(ctx, session.Failure, m.channel.reasonOf(reason))
 }
 
 // maxReason bounds the text of an error that a caller gets.
 const maxReason = 1024
 
-func reasonOf(err error) []byte {
+func (ch *Channel) reasonOf(err error) []byte {
 	text := err.Error()
-	return []byte(text[:min(len(text), maxReason)])
+	return []byte(text[:min(len(text), maxReason, ch.peer.maxMessage)])
 }
 
 // claim takes the right to respond.
@@ -174,7 +175,7 @@ func (m *Msg) handle() *task {
 	if m.traced != nil {
 		ctx = m.traced.enter(ctx, m)
 	}
-	response, err := m.channel.handler(ctx, m)
+	response, err := m.handler(ctx, m)
 	if m.claim() != nil {
 		if m.traced != nil && !m.IsCall() { // else it is with whoever has replied
 			m.traced.left(err)
@@ -189,12 +190,12 @@ func (m *Msg) handle() *task {
 	}
 	kind := session.Response
 	if err != nil {
-		kind, response = session.Failure, reasonOf(err)
+		kind, response = session.Failure, m.channel.reasonOf(err)
 	}
 	o, err := m.channel.newOutgoing(kind, response)
 	if err != nil {
 		kind = session.Failure
-		o, err = m.channel.newOutgoing(kind, reasonOf(err))
+		o, err = m.channel.newOutgoing(kind, m.channel.reasonOf(err))
 	}
 	if err != nil { // the channel has ended, or there is no memory, not even for that
 		m.traced.end(err)

@@ -16,8 +16,9 @@ const sendsAhead = 8
 //
 //	n, err := ch.SendAll(ctx, slices.Chunk(text, 256<<10))
 //
-// It asks for a payload when the message can begin. It returns when all payloads may be used again, and how many messages were sent: always the first ones. Only if that is
-// not all of them there is an error, which is as that of Send.
+// It asks for a payload when the message can begin, and messages leave together: the sequence is not to wait for anything, least of all for
+// what the peer says to the messages before. SendAll returns when all payloads may be used again, and how many messages were sent: always the
+// first ones. Only if that is not all of them there is an error, which is as that of Send.
 func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent int, err error) {
 	var s sequence
 	for payload := range payloads {
@@ -45,10 +46,11 @@ func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent
 
 // sequence is the messages of a SendAll.
 type sequence struct {
-	begun fifo.Queue[*outgoing]
-	sent  int
-	ended error // why its sender does not wait any more
-	err   error // why a message was not sent
+	begun  fifo.Queue[*outgoing]
+	sent   int
+	missed bool  // one of them was not sent
+	ended  error // why its sender does not wait any more
+	err    error // why a message was not sent
 }
 
 // finishFirst waits for the first of the messages that are begun.
@@ -62,10 +64,14 @@ func (s *sequence) finishFirst(ctx context.Context) {
 		s.giveUp()
 	}
 	s.begun.Pop()
-	if o.err == nil {
+	if o.err == nil && !s.missed { // what is behind one that was not sent does not count
 		s.sent++
-	} else if s.err == nil {
-		s.err = o.err
+	}
+	if o.err != nil {
+		s.missed = true
+		if s.err == nil {
+			s.err = o.err
+		}
 	}
 	o.drop()
 }

@@ -185,3 +185,29 @@ func TestSendAllOverDistance(t *testing.T) {
 		t.Errorf("one by one they take %v, together %v", alone, together)
 	}
 }
+
+// SendAll counts the first ones only.
+func TestSendAllCountsFirst(t *testing.T) {
+	a, b := pair(t, Config{Memory: 1 << 20, Linger: -1})
+	if err := a.Send(soon(t), make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	all := [][]byte{make([]byte, 1<<20), []byte("2"), []byte("3")}
+	type result struct {
+		n   int
+		err error
+	}
+	sent := make(chan result, 1)
+	go func() {
+		n, err := a.SendAll(soon(t), slices.Values(all))
+		sent <- result{n, err}
+	}()
+	eventually(t, "the second message waits", func() (starved bool) {
+		b.context.exclusive(func() { starved = b.starved && b.session.Counters().Received == 4 })
+		return starved
+	})
+	b.Close()
+	if r := <-sent; r.n != 0 || r.err == nil {
+		t.Errorf("%d messages are said to be sent, of which the first failed: %v", r.n, r.err)
+	}
+}
