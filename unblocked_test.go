@@ -9,7 +9,7 @@ import (
 )
 
 // servedBy lets a handler take the messages of a channel while the test runs.
-func servedBy(t *testing.T, ch *Channel, ctx context.Context, h Handler) (stop func()) {
+func servedBy(ctx context.Context, t *testing.T, ch *Channel, h Handler) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -24,7 +24,7 @@ func servedBy(t *testing.T, ch *Channel, ctx context.Context, h Handler) (stop f
 // A response is fetched though messages before it wait for memory.
 func TestResponseBehindStarved(t *testing.T) {
 	a, b := pair(t, Config{Memory: 1 << 20})
-	servedBy(t, b, context.Background(), func(context.Context, *Msg) ([]byte, error) { return make([]byte, 100<<10), nil })
+	servedBy(context.Background(), t, b, func(context.Context, *Msg) ([]byte, error) { return make([]byte, 100<<10), nil })
 	for range 2 {
 		go func() { _ = b.Send(soon(t), make([]byte, 1<<20)) }()
 	}
@@ -44,7 +44,7 @@ func TestCancelPassesWaitingCall(t *testing.T) {
 	l := listen(t, open(t, Config{Linger: -1}))
 	a, b := dialled(t, open(t, Config{Calls: 1, Linger: -1}), l)
 	begun, over := make(chan struct{}, 8), make(chan struct{}, 8)
-	servedBy(t, b, context.Background(), func(ctx context.Context, m *Msg) ([]byte, error) {
+	servedBy(context.Background(), t, b, func(ctx context.Context, m *Msg) ([]byte, error) {
 		if string(m.Bytes()) == "quick" {
 			return nil, nil
 		}
@@ -87,7 +87,7 @@ func TestCancelPassesWaitingCall(t *testing.T) {
 func TestServeGivesBack(t *testing.T) {
 	a, b := pair(t, Config{Linger: -1})
 	served := make(chan struct{}, 8)
-	stop := servedBy(t, b, t.Context(), func(context.Context, *Msg) ([]byte, error) { served <- struct{}{}; return nil, nil })
+	stop := servedBy(t.Context(), t, b, func(context.Context, *Msg) ([]byte, error) { served <- struct{}{}; return nil, nil })
 	if err := a.Send(soon(t), []byte("1")); err != nil {
 		t.Fatal(err)
 	}

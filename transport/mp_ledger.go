@@ -11,14 +11,15 @@ type ledger struct {
 }
 
 // ledgerCount is what is known of one packet: the low half counts transmissions
-// without an acknowledgement of their own, the high half those that have one.
-type ledgerCount uint8
+// without an acknowledgement of their own, the high half those that have one. While
+// the peer stands still for seconds there are some dozens.
+type ledgerCount uint16
 
 const (
-	ledgerLeft  ledgerCount = 0x0f
-	ledgerAcked ledgerCount = 0x10
+	ledgerLeft  ledgerCount = 0x00ff
+	ledgerAcked ledgerCount = 0x0100
 	ledgerTwice             = 2 * ledgerAcked
-	ledgerMost              = 14 * ledgerAcked
+	ledgerMost              = 254 * ledgerAcked
 )
 
 // minLedger is the size of a fresh ring.
@@ -29,7 +30,7 @@ func (l *ledger) at(s seq) *ledgerCount { return &l.counts[s&seq(len(l.counts)-1
 // sent notes a transmission of packet s, of a stream whose snd_una is una.
 func (l *ledger) sent(s, una seq) {
 	if s >= l.end {
-		l.reserve(2 * int(s-una+1))
+		l.reserve(4 * int(s-una+1))
 		*l.at(s) = 0
 		l.end = s + 1
 	}
@@ -58,7 +59,7 @@ func (l *ledger) take(s seq) (ok, repeated bool) {
 	return true, *c >= ledgerTwice
 }
 
-// reserve makes the ring large enough for what is outstanding and as much
+// reserve makes the ring large enough for what is outstanding and three times as much
 // before it.
 func (l *ledger) reserve(packets int) {
 	if packets <= len(l.counts) {

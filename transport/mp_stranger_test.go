@@ -364,7 +364,7 @@ func TestLedger(t *testing.T) {
 	if ok, _ := l.take(una + 1); ok {
 		t.Error("a packet of long ago")
 	}
-	if len(l.counts) > 2048 {
+	if len(l.counts) > 4096 {
 		t.Errorf("the ring has grown to %d", len(l.counts))
 	}
 }

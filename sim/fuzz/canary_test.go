@@ -200,6 +200,7 @@ const seedsPerCanary = 2000
 
 // TestPlantedBugsAreFound shows that the fuzzer is able to fail.
 func TestPlantedBugsAreFound(t *testing.T) {
+	onlyWithoutDetector(t)
 	for _, c := range slices.Concat(canaries, keyCanaries, sharedCanaries, chatCanaries, gateCanaries) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
