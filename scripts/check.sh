@@ -26,6 +26,8 @@ seed_base=$(scripts/seedbase.sh)
 # Nothing here needs C, except the race detector: without it every step, the
 # programs of the virtual machine and of the README included, uses the same compiled packages.
 export CGO_ENABLED=0
+# What only a debugger wants to know is a sixth of the compiler's work and a third of the linker's.
+export GOFLAGS="${GOFLAGS:-} -gcflags=all=-dwarf=false -ldflags=-s"
 scratch=$(mktemp -d)
 
 tool() { go tool -modfile=internal/tools/go.mod "$@"; }
@@ -157,9 +159,8 @@ step_race() {
   local packages
   # Those that take long come first, so that none of them runs alone at the end.
   packages="./udp . ./sim/fuzz ./sim ./internal/perf $(needs_detector)"
-  # What a debugger would want to know goes into no test's program, and is a sixth of the compiler's work.
   # shellcheck disable=SC2086 # a list of packages
-  BRAID_SEEDS=100 go test -race -gcflags=all=-dwarf=false -vet=off -shuffle=on -timeout 15m $packages
+  BRAID_SEEDS=100 go test -race -vet=off -shuffle=on -timeout 15m $packages
 }
 
 # failures shows, of the output of `go test -v`, what the tests that failed have printed,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/pool"
 	"github.com/braid-rdma/braid/experiments/scenario"
 	"github.com/braid-rdma/braid/experiments/table"
 	"github.com/braid-rdma/braid/sim"
@@ -35,7 +36,11 @@ func (e *Experiment) Run(ctx context.Context, o figure.Options) (*figure.Outcome
 		hops, events uint64
 	}
 	jobs := e.jobs(o)
-	done, err := figure.Map(ctx, o, len(jobs), func(ctx context.Context, i int) (outcome, error) {
+	simulations := o.Pool
+	if simulations == nil {
+		simulations = pool.New(o.Workers)
+	}
+	done, err := pool.Map(ctx, simulations, len(jobs), o.Progress, func(ctx context.Context, i int) (outcome, error) {
 		r, net, err := jobs[i].run(ctx, base)
 		if err != nil {
 			return outcome{}, fmt.Errorf("%s, seed %d: %w", jobs[i].of.Name, jobs[i].seed, err)

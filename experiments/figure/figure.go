@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/braid-rdma/braid/experiments/plot"
+	"github.com/braid-rdma/braid/experiments/pool"
 	"github.com/braid-rdma/braid/experiments/table"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	// Workers is how many simulations run at a time; 0: as many as processors.
 	Workers int
 	// Pool, if not nil, is shared with other figures that run at the same time, and takes the place of Workers.
-	Pool Pool
+	Pool pool.Pool
 	// Progress, if not nil, is told which share is done. It may be called by several
 	// goroutines.
 	Progress func(share float64)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/braid-rdma/braid/experiments/figure"
+	"github.com/braid-rdma/braid/experiments/pool"
 )
 
 // figureQueue runs figures in their order, and one ahead: while the last simulations of one run, those of the next fill
@@ -31,7 +32,7 @@ type figureOutcome struct {
 }
 
 func newFigureQueue(cmd *cobra.Command, chosen []*figure.Figure, o figure.Options, silent bool) *figureQueue {
-	o.Pool = figure.NewPool(o.Workers)
+	o.Pool = pool.New(o.Workers)
 	q := &figureQueue{figures: chosen, options: o, cmd: cmd, silent: silent}
 	q.ctx, q.cancel = context.WithCancel(cmd.Context())
 	q.start()

@@ -122,7 +122,7 @@ func (a archive) addGuestInit(ctx context.Context, scratch string) error {
 // BuildStatic builds a Go program that needs no library, for use in a machine.
 func BuildStatic(ctx context.Context, pkg, output string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: go build %s: %w\n%s", ErrImage, pkg, err, text)
 	}
