@@ -37,11 +37,13 @@ func typical(r map[string]any) float64 { return r["lat_us"].(map[string]any)["p5
 // chosenContests are two, which show that both run there; BRAID_CONTESTS=all makes it all of them. The
 // operations themselves have tests that compare bytes, not speed.
 func chosenContests() []contest {
-	if os.Getenv("BRAID_CONTESTS") == "all" {
+	if allContests() {
 		return contests
 	}
 	return contests[:2]
 }
+
+func allContests() bool { return os.Getenv("BRAID_CONTESTS") == "all" }
 
 // braid runs beside the kernel's driver in the same machine, with the same tests.
 // In a machine with one processor this measures little more than how the two
