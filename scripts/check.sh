@@ -30,8 +30,6 @@ export CGO_ENABLED=0
 export GOFLAGS="${GOFLAGS:-} -gcflags=all=-dwarf=false -ldflags=-s"
 scratch=$(mktemp -d)
 
-tool() { go tool -modfile=internal/tools/go.mod "$@"; }
-
 # skip ends a step without failing it; its reason is repeated at the end.
 skip() {
   echo "SKIPPED: $1" >&2
@@ -49,14 +47,11 @@ step_build() {
 
 step_vet() { go vet ./...; }
 
-step_format() { formatted gofmt; }
-
-# formatted fails when a formatter would change something.
-formatted() {
+step_format() {
   local unformatted
-  unformatted=$($1 -l .)
+  unformatted=$(gofmt -l .)
   [[ -z $unformatted ]] || {
-    printf '%s would change:\n%s\n' "$1" "$unformatted"
+    printf 'gofmt would change:\n%s\n' "$unformatted"
     return 1
   }
 }
@@ -69,7 +64,7 @@ step_lint() {
     go -C bench vet ./...
     skip "lint: the linters cannot be built here: $(tail -n 1 "$scratch/lint")"
   }
-  formatted "go tool -modfile=internal/tools/go.mod gofumpt"
+  "$linter" format .
   export GOGC=1000 # a process for each package: it has ended before it fills the memory
   go vet -vettool="$linter" ./...
   go -C bench vet -vettool="$linter" ./...
@@ -82,7 +77,8 @@ lint_ibverbs() {
   if [[ ! -e /usr/include/infiniband/verbs.h ]] || ! command -v "$(go env CC)" >/dev/null; then
     skip "lint: package ibverbs with its tag needs a C compiler and libibverbs-dev"
   fi
-  CGO_ENABLED=1 go vet -vettool="$1" -tags ibverbs ./ibverbs
+  # With netgo only what is of C needs compiling for it.
+  CGO_ENABLED=1 go vet -vettool="$1" -tags ibverbs,netgo ./ibverbs
 }
 
 # Other systems lack engines, but everything builds there and says so. What keeps it
@@ -103,6 +99,9 @@ needs_detector() {
   packages_with '(^|[^[:alnum:]_"])go (func\b|[[:alnum:]_.]+\()|\.Go\(func|\.Go\([a-z.]+\)|\.Parallel\(|AfterFunc\(' |
     grep -v -e /experiments/figures/ -e /transport$ -e /interop/rxe$ -e /cmd/braid/command$ -e /cmd/braid/full$ -e /experiments/plot$ -e /lab/trials$
 }
+
+# tests runs tests in random order. Their programs collect garbage less often than others, which is a fifth of what they do.
+tests() { go test -vet=off -shuffle=on -exec 'env GOGC=400' "$@"; }
 
 # What the detector would falsify, or what is not built with it, is tested without it as well:
 # tests that count allocations, guard pages, and what asks whether the detector is there.
@@ -131,18 +130,18 @@ step_test() {
     both=$(comm -12 <(needs_detector | sort) <(packages_with "$falsified" | sort))
     packages=$(comm -23 <(echo "$packages") <(needs_detector | sort))
     # shellcheck disable=SC2086 # a list of packages
-    go test -vet=off -shuffle=on -timeout 10m -run "$(falsified_tests)" $both
+    tests -timeout 10m -run "$(falsified_tests)" $both
   fi
   # shellcheck disable=SC2086 # a list of packages
-  BRAID_SEEDS=100 go test -vet=off -shuffle=on -timeout 10m $packages
+  BRAID_SEEDS=100 tests -timeout 10m $packages
   # Channels once more, with what finds wrong uses of memory; without the tests that mostly wait.
-  BRAID_DEBUG_MEMORY=1 go test -vet=off -shuffle=on -timeout 5m -skip 'Kill|Move|Fault|TCP|Carriers|Commanded|Cut|QPCache' . ./netconn
+  BRAID_DEBUG_MEMORY=1 tests -timeout 5m -skip 'Kill|Move|Fault|TCP|Carriers|Commanded|Cut|QPCache' . ./netconn
 }
 
 # The figures and the transport, whose tests know no time but that of a simulator. The seeds have a step of their own; here they are only a few.
 step_compute() {
   # shellcheck disable=SC2046 # a list of packages
-  BRAID_SEEDS=100 go test -vet=off -shuffle=on -timeout 30m $(computing)
+  BRAID_SEEDS=100 tests -timeout 30m $(computing)
 }
 
 # computing lists the packages that need no detector, and whose tests have no processes and no sockets.
@@ -160,7 +159,7 @@ step_race() {
   # Those that take long come first, so that none of them runs alone at the end.
   packages="./udp . ./sim/fuzz ./sim ./internal/perf $(needs_detector)"
   # shellcheck disable=SC2086 # a list of packages
-  BRAID_SEEDS=100 go test -race -vet=off -shuffle=on -timeout 15m $packages
+  BRAID_SEEDS=100 tests -race -timeout 15m $packages
 }
 
 # failures shows, of the output of `go test -v`, what the tests that failed have printed,
@@ -188,10 +187,10 @@ step_interop() {
 
 step_seeds() {
   # `go test` is content when -run matches nothing, which would check nothing.
-  local packages
-  for packages in ./transport/... ./cm/machine ./bundle/machine ./internal/session ./internal/mock; do
-    [[ $(go test -list '^TestSeeds' "$packages") == *TestSeeds* ]] || {
-      echo "there is no TestSeeds in $packages"
+  local directory
+  for directory in transport cm/machine bundle/machine internal/session internal/mock; do
+    grep -qs '^func TestSeeds' "$directory"/*_test.go || {
+      echo "there is no TestSeeds in $directory"
       return 1
     }
   done

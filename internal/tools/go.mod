@@ -18,6 +18,7 @@ require (
 	github.com/ultraware/funlen v0.2.0
 	golang.org/x/tools v0.51.0
 	honnef.co/go/tools v0.8.2
+	mvdan.cc/gofumpt v0.12.0
 )
 
 require (
@@ -42,5 +43,4 @@ require (
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
-	mvdan.cc/gofumpt v0.12.0 // indirect
 )

@@ -1,12 +1,13 @@
 // Command lint is what `go vet` runs instead of its own analyzers: those, and the ones of other well-known tools.
 //
 //	go vet -vettool=lint ./...
+//	lint format .
 //
 // A program that has just these analyzers is built in a fraction of the time that one with all linters there are takes, and the go
 // command keeps what it found of each package in its cache.
 //
 // What is reported is in all.go, how a tool with an interface of its own becomes an analyzer in adapters.go, an analyzer of ours in
-// unexported.go, and what is left out, comments that say `nolint` among it, in filter.go.
+// unexported.go, the formatter in format.go, and what is left out, comments that say `nolint` among it, in filter.go.
 package main
 
 import (
@@ -20,6 +21,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "format" {
+		os.Exit(checkFormat(os.Args[2]))
+	}
 	list := all()
 	if onlyFacts(os.Args[len(os.Args)-1]) {
 		list = factMakers(list)
