@@ -95,7 +95,7 @@ func (q *bulkQueue) read(ch *Channel, most int) error {
 	m := in.Ref.(*Msg)
 	if m.block == nil {
 		// A response is what a caller here waits for: it never has to.
-		if in.Request == nil && q.memory > 0 && q.memory+in.Length > c.cfg.Memory {
+		if !in.Kind.IsResponse() && q.memory > 0 && q.memory+in.Length > c.cfg.Memory {
 			if ch.session.SkipFetch() {
 				return q.read(ch, most)
 			}
