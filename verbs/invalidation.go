@@ -12,9 +12,9 @@ type heldReceive struct {
 }
 
 // deliverReceive brings the completion of a receive to the program, now or when no loop uses the key any more that it
-// reports the end of.
+// reports the end of. Who closes the queue pair has the locks of all.
 func (q *QP) deliverReceive(c *Completion) {
-	if q.held == nil && (!c.HasInv || len(q.device.loops) == 1) {
+	if q.held == nil && (!c.HasInv || len(q.device.loops) == 1 || q.closed) {
 		q.recvCQ.push(q.loop, c, &q.recvSlots, 0)
 		return
 	}
