@@ -27,14 +27,22 @@ const minLedger = 64
 
 func (l *ledger) at(s seq) *ledgerCount { return &l.counts[s&seq(len(l.counts)-1)] }
 
+// ledgerPaper is how many transmissions of a packet the paper's sender counts. It sends one packet again for each acknowledgement, so
+// copies of packets would multiply what it sends.
+const ledgerPaper ledgerCount = 15
+
 // sent notes a transmission of packet s, of a stream whose snd_una is una.
-func (l *ledger) sent(s, una seq) {
+func (l *ledger) sent(s, una seq, selective bool) {
+	windows, most := 2, ledgerPaper
+	if selective {
+		windows, most = 4, ledgerLeft
+	}
 	if s >= l.end {
-		l.reserve(4 * int(s-una+1))
+		l.reserve(windows * int(s-una+1))
 		*l.at(s) = 0
 		l.end = s + 1
 	}
-	if c := l.at(s); *c&ledgerLeft < ledgerLeft {
+	if c := l.at(s); *c&ledgerLeft < most {
 		*c++
 	}
 }
@@ -59,8 +67,7 @@ func (l *ledger) take(s seq) (ok, repeated bool) {
 	return true, *c >= ledgerTwice
 }
 
-// reserve makes the ring large enough for what is outstanding and three times as much
-// before it.
+// reserve makes the ring large enough for what is outstanding and what came before it.
 func (l *ledger) reserve(packets int) {
 	if packets <= len(l.counts) {
 		return
