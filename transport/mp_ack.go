@@ -246,6 +246,10 @@ func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
 		m.peerNotReady(now, at, Time(wire.RNRTimerNanos(y.RNRTimer())))
 	case y == wire.NakPSNSequence:
 		m.count.PacketSeqErr++
+		if !m.opt.Selective && !o.unacked.refused(h.sacked) {
+			m.count.Stale++
+			break
+		}
 		n := nackedPacket{missing: at, refused: h.sacked, again: p.Ack.ReTx}
 		m.loss.nacked(h.stream, n, now-m.rtt.smoothed()/2)
 		// The refused packet came through: its virtual path keeps its clock (§3.2).

@@ -27,22 +27,14 @@ const minLedger = 64
 
 func (l *ledger) at(s seq) *ledgerCount { return &l.counts[s&seq(len(l.counts)-1)] }
 
-// ledgerPaper is how many transmissions of a packet the paper's sender counts. It sends one packet again for each acknowledgement, so
-// copies of packets would multiply what it sends.
-const ledgerPaper ledgerCount = 15
-
 // sent notes a transmission of packet s, of a stream whose snd_una is una.
-func (l *ledger) sent(s, una seq, selective bool) {
-	windows, most := 2, ledgerPaper
-	if selective {
-		windows, most = 4, ledgerLeft
-	}
+func (l *ledger) sent(s, una seq) {
 	if s >= l.end {
-		l.reserve(windows * int(s-una+1))
+		l.reserve(4 * int(s-una+1))
 		*l.at(s) = 0
 		l.end = s + 1
 	}
-	if c := l.at(s); *c&ledgerLeft < most {
+	if c := l.at(s); *c&ledgerLeft < ledgerLeft {
 		*c++
 	}
 }
@@ -65,6 +57,15 @@ func (l *ledger) take(s seq) (ok, repeated bool) {
 		*c += ledgerAcked
 	}
 	return true, *c >= ledgerTwice
+}
+
+// refused uses up one transmission of packet s, which was not taken. It returns false if none is left.
+func (l *ledger) refused(s seq) bool {
+	if !l.has(s) {
+		return false
+	}
+	*l.at(s)--
+	return true
 }
 
 // reserve makes the ring large enough for what is outstanding and what came before it.

@@ -173,6 +173,28 @@ func TestMPLostRetransmissionIsSentOnceMore(t *testing.T) {
 	}
 }
 
+// A NACK says of one transmission that it left the network. Its copies say nothing: if each released a packet, a network that
+// copies packets would multiply what the sender sends again.
+func TestMPCopiesOfNacksAreIgnored(t *testing.T) {
+	q := newMPTest(t, fixedWindowOf(4))
+	q.write(100)
+	q.wantSent("window", 0, 1, 2, 3)
+	q.acks(1, 2, 3) // 0 is lost
+	q.wantSent("clocked", 4, 5, 6)
+	q.nak(wire.NakPSNSequence, 0, 6)
+	q.wantSent("recovery begins", 0)
+	flying := q.mp.loss.inFlight()
+	for range 3 {
+		q.nak(wire.NakPSNSequence, 0, 6)
+		q.wantIdle("6 was sent once, and is refused again")
+	}
+	if c := q.mp.Counters(); q.mp.loss.inFlight() != flying || c.Stale != 3 {
+		t.Errorf("%d packets in flight, before the copies %d; %d stale", q.mp.loss.inFlight(), flying, c.Stale)
+	}
+	q.ack(4)
+	q.wantSent("an ACK clocks out a retransmission", 1)
+}
+
 // A refused packet has shown that its path works: what its NACK releases follows
 // it (§3.2), instead of being spread over paths that may lose.
 func TestMPNackKeepsThePath(t *testing.T) {

@@ -77,7 +77,7 @@ func (m *MP) sendAgain(now Time, id streamID, s seq, avoid Path, p *Packet) bool
 // transmitted counts a data packet and keeps the timers running.
 func (m *MP) transmitted(now Time, id streamID, s seq, path Path, p *Packet) {
 	o := &m.out[id]
-	o.unacked.sent(s, o.una, m.opt.Selective)
+	o.unacked.sent(s, o.una)
 	o.lastSent = now
 	m.gate.used()
 	m.count.PacketsSent++

@@ -344,9 +344,9 @@ func TestLedger(t *testing.T) {
 	var l ledger
 	una := seq(1 << 32)
 	for s := una; s < una+1000; s++ {
-		l.sent(s, una, true)
+		l.sent(s, una)
 	}
-	l.sent(una, una, true)
+	l.sent(una, una)
 	for i, want := range []struct{ ok, repeated bool }{{true, false}, {true, true}, {false, false}} {
 		if ok, repeated := l.take(una); ok != want.ok || repeated != want.repeated {
 			t.Errorf("take %d of a packet sent twice: %v, %v", i, ok, repeated)
@@ -356,7 +356,7 @@ func TestLedger(t *testing.T) {
 		t.Error("a packet that was not sent")
 	}
 	for s := una + 1000; s < una+1<<16; s++ {
-		l.sent(s, s-10, true)
+		l.sent(s, s-10)
 		if ok, _ := l.take(s); !ok {
 			t.Fatal("the packet just sent")
 		}
