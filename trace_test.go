@@ -435,7 +435,7 @@ func TestTracesKept(t *testing.T) {
 	const n = 3 * keptTraces
 	for i := range n {
 		total := time.Duration(i*7919%n) * time.Millisecond // in no order
-		c.tracer.keep(&Trace{Number: uint32(i), Total: total})
+		c.tracer.keep(&traced{Trace: Trace{Number: uint32(i), Total: total}})
 		c.tracer.tellSlow(&Slow{Took: total})
 	}
 	last, slowest := c.Traces(), c.SlowestTraces()

@@ -24,7 +24,6 @@ func (ch *Channel) newTraced(role TraceRole, mode TraceMode, begun time.Duration
 	t := unusedTraces.Get().(*traced)
 	t.channel, t.begun, t.last = ch, begun, begun
 	t.Role, t.Mode, t.Segments = role, mode, t.room[:0]
-	t.setAddresses()
 	return t
 }
 
@@ -72,6 +71,7 @@ func (t *traced) startSpan(ctx context.Context, s *traceSettings) context.Contex
 		return ctx
 	}
 	t.Start = t.channel.context.tracer.wall(t.begun)
+	t.setAddresses()
 	t.escapes = true
 	if ctx, t.span = s.hooks.Start(ctx, &t.Trace); t.span != nil {
 		t.Span = t.span.Context()
@@ -266,7 +266,8 @@ func (o *outgoing) endTrace(c *Context, err error) {
 	t.end(err)
 }
 
-// end completes a trace and tells of it. Its memory is used again, unless somebody may keep it.
+// end completes a trace and tells of it. In exchange for it the context gives back the oldest of those that it had
+// kept, whose memory is used again unless somebody may keep it.
 func (t *traced) end(err error) {
 	if t == nil {
 		return
@@ -284,18 +285,18 @@ func (t *traced) end(err error) {
 		t.span.End(&t.Trace)
 		t.span = nil
 	}
-	r.keep(&t.Trace)
+	isSlow := s.slow > 0 && t.Total > s.slow
+	t.escapes = t.escapes || isSlow || s.hooks.Done != nil
+	// Unless it escapes, it belongs from here on to those who keep the next ones.
+	if oldest := r.keep(t); oldest != nil && !oldest.escapes {
+		*oldest = traced{}
+		unusedTraces.Put(oldest)
+	}
 	if s.hooks.Done != nil {
-		t.escapes = true
 		s.hooks.Done(&t.Trace)
 	}
-	if s.slow > 0 && t.Total > s.slow {
-		t.escapes = true
+	if isSlow {
 		r.findSlow(&t.Trace, s.slow)
-	}
-	if !t.escapes {
-		*t = traced{}
-		unusedTraces.Put(t)
 	}
 }
 

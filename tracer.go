@@ -52,7 +52,7 @@ func (c *Context) Traces() (all []*Trace) {
 	c.tracer.mu.Lock()
 	defer c.tracer.mu.Unlock()
 	for t := range c.tracer.last.all() {
-		all = append(all, t.clone())
+		all = append(all, (*t).clone())
 	}
 	return all
 }
@@ -82,7 +82,7 @@ type tracer struct {
 	journal  *journal
 
 	mu      sync.Mutex
-	last    ring[Trace]
+	last    ring[*traced]
 	slow    ring[*Slow]
 	slowest []*Trace
 }
@@ -97,7 +97,7 @@ type traceSettings struct {
 
 func (r *tracer) init(cfg *Config, epoch time.Duration) {
 	r.epoch = epoch
-	r.last, r.slow = newRing[Trace](keptTraces), newRing[*Slow](keptSlow)
+	r.last, r.slow = newRing[*traced](keptTraces), newRing[*Slow](keptSlow)
 	r.settings.Store(&traceSettings{})
 	r.configure(cfg)
 }
@@ -118,19 +118,22 @@ func (r *tracer) configure(cfg *Config) {
 // wall is a time of the device by the clock on the wall.
 func (r *tracer) wall(at time.Duration) time.Time { return time.Unix(0, int64(r.epoch+at)) }
 
-// keep copies a trace to where Traces and SlowestTraces find it.
-func (r *tracer) keep(t *Trace) {
+// keep puts a trace to where Traces and SlowestTraces find it, and returns the one that has no place there any more, if
+// there is one. Of a slow one SlowestTraces has a copy.
+func (r *tracer) keep(t *traced) (oldest *traced) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t.copyTo(r.last.next())
+	place := r.last.next()
+	oldest, *place = *place, t
 	if n := len(r.slowest); n == keptSlowest {
 		if r.slowest[n-1].Total >= t.Total {
-			return
+			return oldest
 		}
 		r.slowest = r.slowest[:n-1]
 	}
-	at, _ := slices.BinarySearchFunc(r.slowest, t, func(a, b *Trace) int { return cmp.Compare(b.Total, a.Total) })
+	at, _ := slices.BinarySearchFunc(r.slowest, &t.Trace, func(a, b *Trace) int { return cmp.Compare(b.Total, a.Total) })
 	r.slowest = slices.Insert(r.slowest, at, t.clone())
+	return oldest
 }
 
 // tellSlow keeps a slow event and tells of it.
