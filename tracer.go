@@ -119,7 +119,7 @@ func (r *tracer) configure(cfg *Config) {
 func (r *tracer) wall(at time.Duration) time.Time { return time.Unix(0, int64(r.epoch+at)) }
 
 // keep puts a trace to where Traces and SlowestTraces find it, and returns the one that has no place there any more, if
-// there is one. Of a slow one SlowestTraces has a copy.
+// there is one. SlowestTraces has copies.
 func (r *tracer) keep(t *traced) (oldest *traced) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

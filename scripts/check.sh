@@ -28,7 +28,7 @@ seed_base=$(scripts/seedbase.sh)
 export CGO_ENABLED=0
 # What only a debugger wants to know is a sixth of the compiler's work and a third of the linker's.
 export GOFLAGS="${GOFLAGS:-} -gcflags=all=-dwarf=false -ldflags=-s"
-# A compiler has ended before it fills the memory: what it spends on collecting garbage is a fifth of its work.
+# Compilers and linters end before they fill the memory; collecting garbage would be a fifth of their work.
 GOFLAGS+=" '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'"
 scratch=$(mktemp -d)
 
@@ -119,7 +119,7 @@ falsified_tests() {
     name == "" { next }
     name !~ /^Test/ { if ($0 ~ falsified) helpers = helpers "|[^[:alnum:]_]" name "\\("; next }
     whole || $0 ~ falsified { print name; next }
-    { if (!(name in body)) body[name] = ""; body[name] = body[name] "\n" $0 }
+    { body[name] = body[name] "\n" $0 }
     END { for (name in body) if (helpers != "" && body[name] ~ substr(helpers, 2)) print name }
   ' $(grep -rlE --include='*_test.go' "$falsified" .) | sort -u)
   printf '^(%s)$' "${tests//$'\n'/|}"

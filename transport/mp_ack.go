@@ -246,6 +246,7 @@ func (m *MP) handleNak(now Time, p *Packet, h ackHead) Verdict {
 		m.peerNotReady(now, at, Time(wire.RNRTimerNanos(y.RNRTimer())))
 	case y == wire.NakPSNSequence:
 		m.count.PacketSeqErr++
+		// Of a copy nothing has left the network. Selective retransmission knows copies by the time at which the packet was sent.
 		if !m.opt.Selective && !o.unacked.refused(h.sacked) {
 			m.count.Stale++
 			break

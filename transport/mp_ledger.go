@@ -1,7 +1,7 @@
 package transport
 
 // ledger counts, for each recent packet of a stream, the transmissions that no
-// acknowledgement has named yet. Acknowledgements take different ways back, so
+// acknowledgement has named yet, and no NACK. Acknowledgements take different ways back, so
 // one may arrive after a later one has moved snd_una beyond its packet; it still
 // says by which path and with which mark the packet arrived, and counts. A copy of
 // it, or a forged one, names no transmission that is left, and does not.
@@ -11,7 +11,7 @@ type ledger struct {
 }
 
 // ledgerCount is what is known of one packet: the low half counts transmissions
-// without an acknowledgement of their own, the high half those that have one. While
+// of which nothing was said, the high half those that were acknowledged. While
 // the peer stands still for seconds there are some dozens.
 type ledgerCount uint16
 

@@ -17,6 +17,16 @@ func fixedWindowOf(n int) func(*MPOptions) {
 	}
 }
 
+// newMPTestWithoutFirst has sent a window of four packets, of which the first is lost.
+func newMPTestWithoutFirst(t *testing.T) *mpTest {
+	t.Helper()
+	q := newMPTest(t, fixedWindowOf(4))
+	q.write(100)
+	q.wantSent("window", 0, 1, 2, 3)
+	q.acks(1, 2, 3)
+	return q
+}
+
 // wantAgain checks the retransmission bit of packets.
 func wantAgain(t *testing.T, again bool, packets []Packet) {
 	t.Helper()
@@ -28,10 +38,7 @@ func wantAgain(t *testing.T, again bool, packets []Packet) {
 }
 
 func TestMPRecoveryMode(t *testing.T) {
-	q := newMPTest(t, fixedWindowOf(4))
-	q.write(100)
-	q.wantSent("window", 0, 1, 2, 3)
-	q.acks(1, 2, 3) // 0 is lost
+	q := newMPTestWithoutFirst(t)
 	q.wantSent("clocked", 4, 5, 6)
 	q.nak(wire.NakPSNSequence, 0, 6)
 	wantAgain(t, true, q.wantSent("snd_retx is the NACKed packet", 0))
@@ -155,10 +162,7 @@ func TestMPNewDataGoesBeforeEarlyRetransmission(t *testing.T) {
 // A retransmission may be lost as well. The NACK of a packet that was sent after
 // it says so, and it goes once more without a timeout.
 func TestMPLostRetransmissionIsSentOnceMore(t *testing.T) {
-	q := newMPTest(t, fixedWindowOf(4))
-	q.write(100)
-	q.wantSent("window", 0, 1, 2, 3)
-	q.acks(1, 2, 3) // 0 is lost
+	q := newMPTestWithoutFirst(t)
 	q.wantSent("clocked", 4, 5, 6)
 	q.nak(wire.NakPSNSequence, 0, 6)
 	q.wantSent("recovery begins", 0)      // lost again
@@ -176,10 +180,7 @@ func TestMPLostRetransmissionIsSentOnceMore(t *testing.T) {
 // A NACK says of one transmission that it left the network. Its copies say nothing: if each released a packet, a network that
 // copies packets would multiply what the sender sends again.
 func TestMPCopiesOfNacksAreIgnored(t *testing.T) {
-	q := newMPTest(t, fixedWindowOf(4))
-	q.write(100)
-	q.wantSent("window", 0, 1, 2, 3)
-	q.acks(1, 2, 3) // 0 is lost
+	q := newMPTestWithoutFirst(t)
 	q.wantSent("clocked", 4, 5, 6)
 	q.nak(wire.NakPSNSequence, 0, 6)
 	q.wantSent("recovery begins", 0)
@@ -198,10 +199,7 @@ func TestMPCopiesOfNacksAreIgnored(t *testing.T) {
 // A refused packet has shown that its path works: what its NACK releases follows
 // it (§3.2), instead of being spread over paths that may lose.
 func TestMPNackKeepsThePath(t *testing.T) {
-	q := newMPTest(t, fixedWindowOf(4))
-	q.write(100)
-	q.wantSent("window", 0, 1, 2, 3)
-	q.acks(1, 2, 3)
+	q := newMPTestWithoutFirst(t)
 	for _, refused := range q.wantSent("clocked", 4, 5, 6) {
 		q.nak(wire.NakPSNSequence, 0, q.number(refused.PSN))
 		again := q.wantSent("a NACK clocks out a retransmission", q.number(refused.PSN)-4)
