@@ -80,13 +80,16 @@ func (w *hostileWorld) timeBlock(packets int) (took time.Duration) {
 }
 
 // TestMPWorkForPacketsInAnyOrder fills the bitmap behind a head that is withheld, with READ requests, which need no
-// receive: in order and from the far end backwards. Either way the work for a packet is the same.
+// receive: in order and from the far end backwards. Either way the work for a packet is the same. Of each block of packets the
+// fastest try counts: a block is short enough that few of them lose the processor to another program.
 func TestMPWorkForPacketsInAnyOrder(t *testing.T) {
 	const (
 		tries     = 5
+		perBlock  = 256
+		blocks    = MaxTrackingSlots / perBlock
 		tolerated = 10 // times: records that are kept in order by moving them give more than a hundred
 	)
-	fill := func(backwards bool) time.Duration {
+	fill := func(fastest *[blocks]time.Duration, backwards bool) {
 		q := newMPTest(t, func(o *MPOptions) { o.Slots, o.BatchAcks = MaxTrackingSlots, true })
 		packets := make([]Packet, MaxTrackingSlots-1)
 		for i := range packets {
@@ -95,22 +98,34 @@ func TestMPWorkForPacketsInAnyOrder(t *testing.T) {
 		if backwards {
 			slices.Reverse(packets)
 		}
-		start := time.Now()
-		for i := range packets {
-			q.mp.HandlePacket(q.now, &packets[i])
+		for block := range fastest {
+			start := time.Now()
+			for i := block * perBlock; i < min((block+1)*perBlock, len(packets)); i++ {
+				q.mp.HandlePacket(q.now, &packets[i])
+			}
+			if took := time.Since(start); fastest[block] == 0 || took < fastest[block] {
+				fastest[block] = took
+			}
 		}
-		took := time.Since(start)
 		if got := q.mp.Counters().OOOAccepted; got != MaxTrackingSlots-1 {
 			t.Fatalf("%d packets were accepted, %d sent", got, MaxTrackingSlots-1)
 		}
-		return took
 	}
-	forwards, backwards := time.Hour, time.Hour
+	var forwards, backwards [blocks]time.Duration
 	for range tries {
-		forwards, backwards = min(forwards, fill(false)), min(backwards, fill(true))
+		fill(&forwards, false)
+		fill(&backwards, true)
 	}
-	if backwards > tolerated*forwards {
-		t.Errorf("%d packets took %v in order and %v backwards", MaxTrackingSlots-1, forwards, backwards)
+	inOrder, reversed := sum(forwards[:]), sum(backwards[:])
+	if reversed > tolerated*inOrder {
+		t.Errorf("%d packets took %v in order and %v backwards", MaxTrackingSlots-1, inOrder, reversed)
 	}
-	t.Logf("in order %v, backwards %v", forwards, backwards)
+	t.Logf("in order %v, backwards %v", inOrder, reversed)
+}
+
+func sum(durations []time.Duration) (all time.Duration) {
+	for _, d := range durations {
+		all += d
+	}
+	return all
 }
