@@ -20,9 +20,10 @@ import (
 var web embed.FS
 
 const (
-	// maxReaders is how many pages may wait for news, and maxConnections how many connections there may be in all.
+	// maxReaders is how many pages may wait for news, maxConnections how many connections there may be in all, and maxNeighbours how many of one address.
 	maxReaders     = 100
 	maxConnections = 1000
+	maxNeighbours  = maxConnections / 4
 	// maxBody is how long a body may be, and bodyTime how long it may take to come.
 	maxBody  = 64 << 10
 	bodyTime = 10 * time.Second
@@ -80,7 +81,7 @@ func (m *Monitor) ServePage(cfg PageConfig) (*Page, error) {
 		Handler: p.guard(p.routes(files)), TLSConfig: secure, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(m.cfg.Log.Handler(), slog.LevelDebug), // whatever strangers send
 	}
-	bounded := netutil.LimitListener(l, maxConnections)
+	bounded := netutil.LimitListener(&fairListener{Listener: l, open: map[netip.Prefix]int{}}, maxConnections)
 	p.running.Go(func() { // until it is closed
 		if secure != nil {
 			_ = p.server.ServeTLS(bounded, "", "")

@@ -12,6 +12,8 @@ const (
 	// tools of the command line find room as well.
 	askedAtOnce = 64
 	askedOfHost = maxQuestions / 2
+	// maxShared is how many replies are waited for or fresh.
+	maxShared = 1000
 )
 
 // asking bounds what pages ask of agents: pages that look at the same thing share a reply, and others wait for their turn.
@@ -76,6 +78,10 @@ func (a *asking) share(ctx context.Context, key string, fresh time.Duration, get
 	if a.ctx.Err() != nil {
 		a.mu.Unlock()
 		return nil, fail(http.StatusServiceUnavailable, "the page ends")
+	}
+	if s == nil && len(a.shared) >= maxShared {
+		a.mu.Unlock()
+		return nil, fail(http.StatusServiceUnavailable, "too many pages ask at the same time")
 	}
 	if s == nil {
 		s = &sharedReply{done: make(chan struct{})}

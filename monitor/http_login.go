@@ -19,7 +19,8 @@ const (
 	sessionTime = 12 * time.Hour
 	// maxSessions is how many there may be; the one that ends first makes room.
 	maxSessions = 1000
-	// maxAttempts is how many wrong tokens an address may send in attemptsTime, and maxStrangers how many addresses are counted apart.
+	// maxAttempts is how many wrong tokens an address may send in attemptsTime, and maxStrangers how many addresses are counted. Others may try
+	// all the same: nobody guesses a secret, and whoever has that many addresses must not keep people out.
 	maxAttempts  = 10
 	attemptsTime = time.Minute
 	maxStrangers = 10_000
@@ -115,13 +116,19 @@ func (d *doors) mayTry(remote string, now time.Time) bool {
 	if now.Sub(d.since) > attemptsTime {
 		d.since, d.failed = now, map[netip.Prefix]int{}
 	}
-	return d.failed[neighbourhood(remote)] < maxAttempts && len(d.failed) < maxStrangers
+	return d.failed[neighbourhood(remote)] < maxAttempts
 }
 
-func (d *doors) wrong(remote string) {
+// wrong counts a wrong token, or says that too many addresses have sent some.
+func (d *doors) wrong(remote string) (counted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failed[neighbourhood(remote)]++
+	from := neighbourhood(remote)
+	if d.failed[from] > 0 || len(d.failed) < maxStrangers {
+		d.failed[from]++
+		return true
+	}
+	return false
 }
 
 // roleOf is the role of who shows a token.
@@ -131,8 +138,9 @@ func (p *Page) roleOf(r *http.Request, token string) (Role, error) {
 	}
 	role, ok := p.monitor.creds.roleOf(token, RoleReader, RoleOperator)
 	if !ok {
-		p.doors.wrong(r.RemoteAddr)
-		p.monitor.cfg.Log.Warn("a wrong token is shown to the page", "from", r.RemoteAddr)
+		if p.doors.wrong(r.RemoteAddr) { // else the log says so often enough
+			p.monitor.cfg.Log.Warn("a wrong token is shown to the page", "from", r.RemoteAddr)
+		}
 		return "", fail(http.StatusUnauthorized, "this is not the token of a reader or operator: they are in the files %s and %s of the monitor's directory",
 			JoinFile(RoleReader), JoinFile(RoleOperator))
 	}

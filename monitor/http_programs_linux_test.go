@@ -184,6 +184,35 @@ func TestPageAsksLittle(t *testing.T) {
 	}
 }
 
+// TestPageAsksForSoMuch checks that those who ask for ever more, and wait for none of it, are refused, and that others share what is there.
+func TestPageAsksForSoMuch(t *testing.T) {
+	t.Parallel()
+	_, p := page(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	release := make(chan struct{})
+	ask := func(ctx context.Context, i int) error {
+		_, err := p.asking.share(ctx, fmt.Sprint("key ", i), 0, func(context.Context) (any, error) {
+			<-release
+			return nil, nil // it is not looked at
+		})
+		return err
+	}
+	for i := range maxShared {
+		if err := ask(gone, i); !errors.Is(err, context.Canceled) {
+			t.Fatalf("question %d: %v", i, err)
+		}
+	}
+	if err := ask(t.Context(), maxShared); statusOf(err) != http.StatusServiceUnavailable {
+		t.Errorf("one more: %v", err)
+	}
+	if err := ask(gone, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that is shared: %v", err)
+	}
+	close(release)
+	eventually(t, "there is room again", func() bool { return ask(t.Context(), maxShared) == nil })
+}
+
 // TestPageStatus checks how errors are named.
 func TestPageStatus(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -223,16 +224,22 @@ func TestPageSessionsEnd(t *testing.T) {
 		}
 		for i := range maxStrangers {
 			from := fmt.Sprintf("[2001:db8:%x::1]:1", i)
-			if !d.mayTry(from, time.Now()) {
+			if !d.mayTry(from, time.Now()) || !d.wrong(from) {
 				t.Fatalf("stranger %d may not try", i)
 			}
-			d.wrong(from)
 		}
-		if d.mayTry("192.0.2.1:1", time.Now()) {
-			t.Error("there are more strangers than are counted")
+		const later = "192.0.2.1:1"
+		if d.wrong(later) || len(d.failed) != maxStrangers || !d.mayTry(later, time.Now()) {
+			t.Errorf("%d strangers are counted, and keep others out: %v", len(d.failed), !d.mayTry(later, time.Now()))
+		}
+		for range maxAttempts {
+			d.wrong("[2001:db8::1]:1")
+		}
+		if d.mayTry("[2001:db8::1]:1", time.Now()) {
+			t.Error("one of them may go on")
 		}
 		time.Sleep(attemptsTime + time.Second)
-		if !d.mayTry("192.0.2.1:1", time.Now()) {
+		if !d.mayTry("[2001:db8::1]:1", time.Now()) {
 			t.Error("it does not end")
 		}
 		for range maxAttempts {
@@ -434,4 +441,53 @@ func TestPageMutualTLS(t *testing.T) {
 		t.Fatalf("login: %d", status)
 	}
 	carla.wants(http.StatusServiceUnavailable, "POST", setPath, map[string]any{"values": map[string]string{"keepalive": "7s"}})
+}
+
+// TestPageConnectionsOfOne checks that one address cannot have all connections.
+func TestPageConnectionsOfOne(t *testing.T) {
+	t.Parallel()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	l := &fairListener{Listener: inner, open: map[netip.Prefix]int{}}
+	defer l.Close()
+	dial := func(from string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+		must(t, err)
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	var first net.Conn
+	for range maxNeighbours {
+		dial("127.0.0.1")
+		first, err = l.Accept()
+		must(t, err)
+	}
+	refused := dial("127.0.0.1")
+	dial("127.0.0.2")
+	other, err := l.Accept()
+	must(t, err)
+	if from := other.RemoteAddr().(*net.TCPAddr).IP.String(); from != "127.0.0.2" {
+		t.Errorf("%s is let in", from)
+	}
+	if _, err := refused.Read(make([]byte, 1)); err == nil {
+		t.Error("one too many is not closed")
+	}
+	for range 2 { // and counts once
+		first.Close()
+	}
+	dial("127.0.0.1")
+	_, err = l.Accept()
+	must(t, err)
+	refused = dial("127.0.0.1")
+	dial("127.0.0.2")
+	_, err = l.Accept()
+	must(t, err)
+	if _, err := refused.Read(make([]byte, 1)); err == nil {
+		t.Error("one that has left counts twice")
+	}
+	other.Close()
+	if n := l.open[neighbourhood(other.RemoteAddr().String())]; n != 1 {
+		t.Errorf("%d connections of the other address", n)
+	}
 }
