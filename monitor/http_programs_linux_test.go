@@ -192,8 +192,11 @@ func TestPageAsksForSoMuch(t *testing.T) {
 	leave()
 	release := make(chan struct{})
 	ask := func(ctx context.Context, i int) error {
-		_, err := p.asking.share(ctx, fmt.Sprint("key ", i), 0, func(context.Context) (any, error) {
-			<-release
+		_, err := p.asking.share(ctx, fmt.Sprint("key ", i), 0, func(asking context.Context) (any, error) {
+			select {
+			case <-release:
+			case <-asking.Done(): // the test has failed
+			}
 			return nil, nil // it is not looked at
 		})
 		return err

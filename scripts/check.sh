@@ -322,9 +322,9 @@ idle_lane() {
     priority=10
     [[ ! -e $scratch/measured ]] || priority=$own
     renice -n "$priority" -p "$BASHPID" >/dev/null 2>&1 || true
-    steps "$step"
+    run_step "$step"
   done
-  lane
+  lane # ends
 }
 
 # side_by_side runs the given lanes, each one word, and prints each step when it
