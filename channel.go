@@ -217,13 +217,13 @@ func (ch *Channel) await(ctx context.Context) (*Msg, error) {
 // got tells the protocol that the application has a message.
 func (ch *Channel) got(m *Msg) *Msg {
 	if m.traced != nil {
-		m.traced.enter(context.Background(), m)
+		m.traced.enter(context.Background(), m, ch.context.now())
 		if !m.IsCall() {
 			m.traced.end(nil)
 			m.traced = nil
 		}
 	}
-	ch.context.submit(&m.taking.task)
+	ch.context.submit(m.wasTaken())
 	return m
 }
 

@@ -51,6 +51,7 @@ type Context struct {
 	listeners   []*Listener
 	dirty       []*Channel // something may be to do
 	unrung      []*Channel // something was posted and is not transmitted
+	replied     []*traced  // traces of calls whose responses were posted
 	operations  operations
 	bulk        bulkQueue
 	requests    fifo.Queue[*Msg] // for handlers

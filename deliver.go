@@ -33,6 +33,10 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	m, now, tracing := newMsg(ch), c.at, c.tracer.settings.Load()
 	used, err := ch.session.Arrived(now, e.Imm, t.bytes(int(e.Bytes)), &m.in)
 	first := m.in.Length
+	if !used {
+		m.channel = nil
+		unusedMsgs.Put(m)
+	}
 	for used && err == nil {
 		if !m.in.Large() {
 			c.bulk.small(now)
@@ -42,12 +46,10 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 		if m.arrived = now; m.in.Trace != nil || tracing.mode == TraceBare {
 			ch.traceArrival(m, tracing)
 		}
-		m = newMsg(ch)
-		used, err = ch.session.Next(&m.in)
-	}
-	if !used {
-		m.channel = nil
-		unusedMsgs.Put(m)
+		if used = ch.session.More(); used {
+			m = newMsg(ch)
+			used, err = ch.session.Next(&m.in)
+		}
 	}
 	t.users.Store(users)
 	switch users {

@@ -100,6 +100,7 @@ func (c *Context) work(leader bool) {
 		}
 		c.pumpDirty()
 		c.ring()
+		c.endReplied()
 		if c.attendance.nobody || c.runtime.Virtual() {
 			busy = c.dispatchAll() || busy
 		}
@@ -273,8 +274,8 @@ func (c *Context) dispatchSome(inline bool) bool {
 // dispatch has a message handled: here, if this goroutine has nothing better to do and handlers
 // are quick, else in a goroutine of its own. Who calls it calls run afterwards.
 func (c *Context) dispatch(m *Msg, inline bool) {
-	if inline && c.attendance.enter(c.now()) {
-		c.handled.push(c.tracer.polls.handle(c, m))
+	if now := c.now(); inline && c.attendance.enter(now) {
+		c.handled.push(c.tracer.polls.handle(c, m, now))
 		c.attendance.exit(c.cq)
 		return
 	}

@@ -32,8 +32,7 @@ type Msg struct {
 	ctx      callContext // of a call
 
 	handler Handler // nil: none has it
-	taking  taking
-	handled handled
+	task    task    // what the owner is asked for: that the message is taken, or handled
 	// Messages that are being handled, of a channel.
 	previous, next *Msg
 }
@@ -50,10 +49,6 @@ var (
 func newMsg(ch *Channel) *Msg {
 	m := unusedMsgs.Get().(*Msg)
 	*m = Msg{in: session.In{Ref: m}, channel: ch}
-	m.taking.message = m
-	m.taking.task.job = &m.taking
-	m.handled.message = m
-	m.handled.task.job = &m.handled
 	return m
 }
 
@@ -147,33 +142,39 @@ func (m *Msg) release() bool {
 	return true
 }
 
-// taking tells the protocol that the application has received a message.
-type taking struct {
-	task
-	message *Msg
-}
+// taken tells the protocol that the application has received a message.
+type taken Msg
 
-func (t *taking) perform(*Context) { t.message.channel.take(t.message) }
+func (t *taken) perform(*Context) { t.channel.take((*Msg)(t)) }
 
 // handled tells the owner that a handler is done with a message to which there is no response.
-type handled struct {
-	task
-	message *Msg
+type handled Msg
+
+func (h *handled) perform(*Context) { h.channel.served((*Msg)(h)) }
+
+// wasTaken is the task for it.
+func (m *Msg) wasTaken() *task {
+	m.task.job = (*taken)(m)
+	return &m.task
 }
 
-func (s *handled) perform(*Context) { s.message.channel.served(s.message) }
+// wasHandled is the task for it.
+func (m *Msg) wasHandled() *task {
+	m.task.job = (*handled)(m)
+	return &m.task
+}
 
 // handleAlone runs the handler in a goroutine of its own.
 func (m *Msg) handleAlone() {
 	c := m.channel.context
-	c.submit(m.handle())
+	c.submit(m.handle(c.now()))
 }
 
-// handle runs the handler and returns what is then to be done.
-func (m *Msg) handle() *task {
+// handle runs the handler, from now on, and returns what is then to be done.
+func (m *Msg) handle(now time.Duration) *task {
 	var ctx context.Context = &m.ctx
 	if m.traced != nil {
-		ctx = m.traced.enter(ctx, m)
+		ctx = m.traced.enter(ctx, m, now)
 	}
 	response, err := m.handler(ctx, m)
 	if m.claim() != nil {
@@ -183,7 +184,7 @@ func (m *Msg) handle() *task {
 			m.traced = nil
 		}
 		m.release()
-		return &m.handled.task
+		return m.wasHandled()
 	}
 	if m.traced != nil {
 		m.traced.left(err)
@@ -201,7 +202,7 @@ func (m *Msg) handle() *task {
 		m.traced.end(err)
 		m.release()
 		m.channel.end(err)
-		return &m.handled.task
+		return m.wasHandled()
 	}
 	o.Call, o.until, o.request = m.in.Call, untilNothing, m
 	if m.traced != nil {

@@ -148,18 +148,17 @@ func (w *pollWatch) measure(c *Context) {
 }
 
 // handle runs a handler in the leader's goroutine and returns what is then to be done.
-func (w *pollWatch) handle(c *Context, m *Msg) *task {
+func (w *pollWatch) handle(c *Context, m *Msg, began time.Duration) *task {
 	if w.since == 0 {
-		return m.handle()
+		return m.handle(began)
 	}
-	began := c.now()
 	w.handling.Store(m)
 	if w.timer == nil {
 		w.timer = time.AfterFunc(c.tracer.settings.Load().pollingWarn, func() { w.lookAtLeader(c) })
 	} else {
 		w.timer.Reset(c.tracer.settings.Load().pollingWarn)
 	}
-	after := m.handle()
+	after := m.handle(began)
 	w.timer.Stop()
 	w.handling.Store(nil)
 	took := c.now() - began

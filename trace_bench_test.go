@@ -99,7 +99,7 @@ func BenchmarkTraceRecord(b *testing.B) {
 		request := &Msg{channel: ch, arrived: now, in: session.In{Kind: session.Request, Trace: &session.Trace{Bound: -1}}}
 		ch.traceArrival(request, c.tracer.settings.Load())
 		request.traced.fetched(request)
-		request.traced.enter(ctx, request)
+		request.traced.enter(ctx, request, c.now())
 		request.traced.left(nil)
 		response := &outgoing{channel: ch}
 		response.Kind = session.Response
@@ -107,6 +107,7 @@ func BenchmarkTraceRecord(b *testing.B) {
 		response.SentAt = c.now()
 		response.Trace.Posted = c.tracer.epoch + response.SentAt
 		request.traced.posted(response)
+		c.endReplied()
 
 		t.responded(o, &Msg{channel: ch, arrived: c.now(), in: session.In{Kind: session.Response, Trace: response.Trace}})
 		t.returned(o, nil)

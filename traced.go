@@ -212,16 +212,10 @@ func (t *traced) fetched(m *Msg) {
 	t.mark(PhaseFetch, now)
 }
 
-// started is called when the application has got the message.
-func (t *traced) started() {
-	now := t.channel.context.now()
+// enter is called when the application gets the message. It begins a span and returns the context that a handler gets.
+func (t *traced) enter(ctx context.Context, m *Msg, now time.Duration) context.Context {
 	t.extension.Started = t.channel.context.tracer.epoch + now
 	t.mark(PhaseWait, now)
-}
-
-// enter is started, and begins a span. It returns the context that a handler gets.
-func (t *traced) enter(ctx context.Context, m *Msg) context.Context {
-	t.started()
 	t.Place = t.channel.handlerPlace
 	ctx = t.startSpan(ctx, t.channel.context.tracer.settings.Load())
 	if m.in.Trace != nil && t.Span.IsValid() {
@@ -240,11 +234,20 @@ func (t *traced) left(err error) {
 	}
 }
 
-// posted is called when a response is in the send queue.
+// posted is called when a response is in the send queue. The rest can wait until it is transmitted.
 func (t *traced) posted(o *outgoing) {
 	t.ReplyBytes = o.Length
 	t.mark(PhaseReply, o.SentAt)
-	t.end(nil)
+	t.channel.context.replied = append(t.channel.context.replied, t)
+}
+
+// endReplied ends the traces of calls whose responses were transmitted.
+func (c *Context) endReplied() {
+	for _, t := range c.replied {
+		t.end(nil)
+	}
+	clear(c.replied)
+	c.replied = c.replied[:0]
 }
 
 // endTrace ends the trace of a message that nobody waits for: a one-way message or a response.

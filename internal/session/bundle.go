@@ -51,9 +51,12 @@ func AppendEntry(b []byte, m *Out) []byte {
 	return h.append(b)
 }
 
+// More says whether there is another message in the bundle that has arrived.
+func (s *Session) More() bool { return len(s.arriving) > 0 }
+
 // Next returns the next message of the bundle that has arrived, if there is another.
 func (s *Session) Next(m *In) (bool, error) {
-	if len(s.arriving) == 0 {
+	if !s.More() {
 		return false, nil
 	}
 	b := s.arriving

@@ -103,8 +103,8 @@ func (h header) append(b []byte) []byte {
 	return b
 }
 
-// parse takes a frame apart into its header and what follows.
-func (h *header) parse(b []byte) (rest []byte, err error) {
+// parse takes a frame apart into its header, whose trace is put into told if there is one, and what follows.
+func (h *header) parse(b []byte, told *Trace) (rest []byte, err error) {
 	if len(b) < shortHeader {
 		return nil, fmt.Errorf("%w: a frame of %d bytes has no header", ErrPeer, len(b))
 	}
@@ -125,7 +125,7 @@ func (h *header) parse(b []byte) (rest []byte, err error) {
 		return nil, fmt.Errorf("%w: a message of kind %d", ErrPeer, h.kind)
 	}
 	if traced {
-		h.trace = new(Trace)
+		h.trace = told
 		h.trace.parse(b[fixed:], h.kind)
 	}
 	if h.large {

@@ -20,10 +20,11 @@ type In struct {
 	Cancelled bool
 	Trace     *Trace // what the peer tells of its times; nil: nothing
 
-	large     bool // its payload is to be fetched
-	remote    bool // its payload was at the peer; nobody may want it
-	asked     int  // bytes that READs were posted for
-	fetched   int  // bytes that have arrived
+	told      Trace // to which Trace points
+	large     bool  // its payload is to be fetched
+	remote    bool  // its payload was at the peer; nobody may want it
+	asked     int   // bytes that READs were posted for
+	fetched   int   // bytes that have arrived
 	delivered bool
 	taken     bool
 }

@@ -213,7 +213,7 @@ func (s *Session) handleControl(i immediate, frame []byte) error {
 
 func (s *Session) handleHeaded(frame []byte, m *In) error {
 	var h header
-	rest, err := h.parse(frame)
+	rest, err := h.parse(frame, &m.told)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestTraceExtension(t *testing.T) {
 			t.Errorf("kind %d: a header of %d bytes, MaxHeader is %d", h.kind, len(b), MaxHeader)
 		}
 		var got header
-		rest, err := got.parse(append(b, "payload"...))
+		rest, err := got.parse(append(b, "payload"...), new(Trace))
 		if err != nil || string(rest) != "payload" {
 			t.Fatalf("kind %d: %q, %v", h.kind, rest, err)
 		}
@@ -35,12 +35,12 @@ func TestTraceExtension(t *testing.T) {
 		}
 		// An extension that is cut, or that the length of the header leaves out.
 		for cut := shortHeader; cut < len(b); cut++ {
-			if _, err := got.parse(b[:cut]); !errors.Is(err, ErrPeer) {
+			if _, err := got.parse(b[:cut], new(Trace)); !errors.Is(err, ErrPeer) {
 				t.Errorf("kind %d, %d of %d bytes: %v", h.kind, cut, len(b), err)
 			}
 		}
 		b[3] -= 8
-		if _, err := got.parse(b); !errors.Is(err, ErrPeer) {
+		if _, err := got.parse(b, new(Trace)); !errors.Is(err, ErrPeer) {
 			t.Errorf("kind %d: an extension that is too short: %v", h.kind, err)
 		}
 	}
