@@ -21,8 +21,13 @@ type bulkQueue struct {
 // smallTime is for how long a small message counts as one that comes beside large ones.
 const smallTime = 5 * time.Millisecond
 
-// fragmentsPerRead is how many are read at once while no small message comes: READs cost packets and system calls.
-const fragmentsPerRead = 4
+const (
+	// fragmentsPerRead is how many are read at once while no small message comes: READs cost packets and system calls.
+	fragmentsPerRead = 8
+	// fragmentsPerChannel is how many of a channel are on their way before it waits. With half as many the queue
+	// pair's window is not full, its packets leave in shorter runs, and a byte costs a tenth more of a processor.
+	fragmentsPerChannel = 32
+)
 
 // small notes that a small message has come, or a short one-sided operation.
 func (q *bulkQueue) small(now time.Duration) {
@@ -43,7 +48,7 @@ func (q *bulkQueue) limits(c *Context) (all, one int) {
 // mayRead says whether a channel has something to read and room for it.
 func (ch *Channel) mayRead() bool {
 	_, some := ch.session.NextFetch()
-	return some && (!ch.starved || ch.session.SkipFetch()) && ch.reads < readsPerChannel && ch.fetching < readsPerChannel*ch.context.cfg.Fragment
+	return some && (!ch.starved || ch.session.SkipFetch()) && ch.reads < readsPerChannel && ch.fetching < fragmentsPerChannel*ch.context.cfg.Fragment
 }
 
 // add gives a channel a turn if it has a fragment to post.
