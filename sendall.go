@@ -35,12 +35,10 @@ func (ch *Channel) SendAll(ctx context.Context, payloads iter.Seq[[]byte]) (sent
 		s.begun.Push(o)
 		ch.context.inbox.push(&o.task) // they leave together
 		if s.begun.Len() == sendsAhead {
-			s.finishFirst(ctx)
+			s.finish(ctx, sendsAhead/2)
 		}
 	}
-	for s.begun.Len() > 0 {
-		s.finishFirst(ctx)
-	}
+	s.finish(ctx, s.begun.Len())
 	return s.sent, s.err
 }
 
@@ -53,9 +51,19 @@ type sequence struct {
 	err    error // why a message was not sent
 }
 
-// finishFirst waits for the first of the messages that are begun.
-func (s *sequence) finishFirst(ctx context.Context) {
-	o := s.begun.At(0)
+// finish waits for the first n of the messages that are begun. It wakes for the last of them, since each
+// time costs a processor more than a message does.
+func (s *sequence) finish(ctx context.Context, n int) {
+	for i := n - 1; i >= 0 && s.ended == nil; i-- {
+		s.await(ctx, s.begun.At(i))
+	}
+	for range n {
+		s.finishFirst()
+	}
+}
+
+// await waits for a message.
+func (s *sequence) await(ctx context.Context, o *outgoing) {
 	if c := o.channel.context; !c.inbox.empty() {
 		c.submitted()
 	}
@@ -63,7 +71,11 @@ func (s *sequence) finishFirst(ctx context.Context) {
 		s.ended = err
 		s.giveUp()
 	}
-	s.begun.Pop()
+}
+
+// finishFirst takes the first message, which is finished.
+func (s *sequence) finishFirst() {
+	o, _ := s.begun.Pop()
 	if o.err == nil && !s.missed { // what is behind one that was not sent does not count
 		s.sent++
 	}
