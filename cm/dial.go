@@ -76,7 +76,8 @@ func (m *Manager) dial(ctx context.Context, address string, o *Options) (*Conn, 
 // dialSlots bounds the requests that are on their way to a peer.
 type dialSlots struct {
 	slots chan struct{} // that are free
-	users int           // those who hold a slot or wait for one, under the manager's lock
+	made  int           // as many as there were users at a time, under the manager's lock
+	users int           // those who hold a slot or wait for one, likewise
 }
 
 // acquireDialSlot waits until a request may be sent to a peer.
@@ -85,12 +86,12 @@ func (m *Manager) acquireDialSlot(ctx context.Context, peer netip.Addr) (release
 	s := m.dialing[peer]
 	if s == nil {
 		s = &dialSlots{slots: make(chan struct{}, dialWindow)}
-		for range dialWindow {
-			s.slots <- struct{}{}
-		}
 		m.dialing[peer] = s
 	}
-	s.users++
+	if s.users++; s.users > s.made && s.made < dialWindow {
+		s.slots <- struct{}{}
+		s.made++
+	}
 	m.mu.Unlock()
 	switch m.runtime.Select(ctx, s.slots, m.stop) {
 	case 0:

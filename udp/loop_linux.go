@@ -23,6 +23,9 @@ const (
 	// retryTime is how long a sleeping thread leaves work alone that a round could
 	// not finish: a full queue of the device has no event to wait for.
 	retryTime = transport.Millisecond
+	// longestSleep ends the sleep of a thread that nothing is due for. A deadline that is set meanwhile and lies behind it
+	// need not wake the thread: the keepalive of each new connection would.
+	longestSleep = 5 * transport.Second
 )
 
 // round does one turn of the loop: receive one batch, run what is due, deliver,
@@ -165,7 +168,8 @@ func (e *engine) sleep(who int, until verbs.Readiness, w *waiting) {
 		return
 	}
 	e.mu.Lock()
-	next, now := e.nextWork(), e.Now()
+	now := e.Now()
+	next := min(e.nextWork(), now+longestSleep)
 	if m := w.moderation(now, e.stats.PacketsReceived+e.stats.PacketsSent); m > 0 {
 		next = now + m
 		set.arm()
@@ -174,11 +178,7 @@ func (e *engine) sleep(who int, until verbs.Readiness, w *waiting) {
 	}
 	e.sleepers[who] = next
 	e.mu.Unlock()
-	timeout := time.Duration(-1)
-	if next != transport.Never {
-		timeout = max(0, time.Duration(next-now))
-	}
-	events, err := set.block(timeout)
+	events, err := set.block(max(0, time.Duration(next-now)))
 	e.mu.Lock()
 	e.sleepers[who] = 0
 	for _, rx := range events.readable {

@@ -319,6 +319,35 @@ func TestCloseAgainstEverything(t *testing.T) {
 	}
 }
 
+// TestDistantTimerWakesNobody arms a timer behind the longest sleep, which needs no wake, and one before it.
+func TestDistantTimerWakesNobody(t *testing.T) {
+	dev, err := Open(Config{Loopback: true, Paths: 1, Loops: 1})
+	noError(t, err)
+	defer dev.Close()
+	e, p := engineOf(dev), &port{index: -1}
+	eventually(t, "the device's thread sleeps", func() bool {
+		e.mu.Lock()
+		if e.sleepers[sleeperBackground] == 0 {
+			e.mu.Unlock()
+			return false
+		}
+		return true // and cannot wake before the lock is given back
+	})
+	defer e.mu.Unlock()
+	defer e.timers.remove(p)
+	for _, distant := range []bool{true, false} {
+		after := longestSleep / 2
+		if distant {
+			after = 2 * longestSleep
+		}
+		e.timers.set(p, e.Now()+after)
+		e.rouse()
+		if sleeps := e.sleepers[sleeperBackground] != 0; sleeps != distant {
+			t.Errorf("a timer in %d ms: the thread sleeps on: %v, want %v", after/transport.Millisecond, sleeps, distant)
+		}
+	}
+}
+
 // TestTimerWakesSleeper arms a timer earlier than the one that the sleeping
 // thread knows of.
 func TestTimerWakesSleeper(t *testing.T) {
