@@ -71,11 +71,14 @@ func (s *steering) idlest(a *ackClock) (Path, bool) {
 	if !s.active() {
 		return 0, false
 	}
-	best, least, found := Path(0), 0, false
-	// Starting anywhere makes equal paths equally likely.
-	first := a.r.IntN(len(s.trouble))
-	for i := range s.trouble {
-		q := Path((first + i) % len(s.trouble))
+	best, least, found := Path(0), 1, false
+	// Starting anywhere makes equal paths equally likely. A path without a packet ends the search.
+	next := a.r.IntN(len(s.trouble))
+	for i := 0; i < len(s.trouble) && least > 0; i++ {
+		q := Path(next)
+		if next++; next == len(s.trouble) {
+			next = 0
+		}
 		if !a.usable.has(q) || s.trouble[q] > 0 {
 			continue
 		}
