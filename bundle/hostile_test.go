@@ -212,3 +212,27 @@ func TestHostileMessage(t *testing.T) {
 		t.Errorf("got %v, want ErrProtocol", b.conn.Err())
 	}
 }
+
+// TestWriteWithImmediate: a WRITE that takes a receive of ours is no message, however long it
+// is, and ends the connection.
+func TestWriteWithImmediate(t *testing.T) {
+	const length = 128 << 10 // all boxes of one queue pair have less
+	a, b, _ := loopPair(t)
+	pair(t, a, b, 1, func(c *Config) { c.QP.Conn = verbs.ConnOptions{} }) // patient: nobody repeats it
+	to := b.at(0)
+	a.conn.mu.Lock()
+	l := a.conn.lanes[0]
+	must(t, l.qp.PostSend(&verbs.SendWR{
+		ID: byeTag, Op: verbs.OpWriteImm, Flags: verbs.Signaled,
+		SGEs: []verbs.SGE{a.mr.SGE(0, length)}, RemoteAddr: to.Addr, RKey: to.RKey,
+	}))
+	l.outstanding++
+	a.conn.mu.Unlock()
+	select {
+	case <-b.conn.Done():
+	case <-testContext(t).Done():
+	}
+	if !errors.Is(b.conn.Err(), ErrProtocol) {
+		t.Errorf("got %v, want ErrProtocol", b.conn.Err())
+	}
+}

@@ -89,6 +89,9 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 	if x.Err() != nil {
 		return nil // the queue pair has ended
 	}
+	if x.Op != verbs.OpRecv { // its bytes are elsewhere, and may be more than a receive has
+		return fmt.Errorf("%w: a message by %v", ErrProtocol, x.Op)
+	}
 	box := int(x.WRID)
 	b := c.boxes.at(box)[:x.Bytes]
 	h, rest, err := machine.ParseHeader(b)
