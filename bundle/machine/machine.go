@@ -66,7 +66,9 @@ func (m *Machine) PostReceive(length int) Number {
 	if chunk := m.cfg.TwoSided; chunk > 0 {
 		h.Kind, h.Target = HeaderOffer, Target{Length: uint64(length), Chunk: chunk}
 	}
-	m.messages.push(&piece{kind: Message, receive: n, header: h})
+	p := m.newPiece()
+	*p = piece{kind: Message, receive: n, header: h}
+	m.messages.push(p)
 	return n
 }
 

@@ -90,7 +90,8 @@ func (m *Machine) tell(r *request) {
 	case r.length <= m.cfg.Eager:
 		h.Kind = HeaderMessage
 	}
-	p := &piece{kind: Message, request: r, header: h}
+	p := m.newPiece()
+	*p = piece{kind: Message, request: r, header: h}
 	if h.Kind == HeaderMessage {
 		p.length = r.length
 	}
@@ -114,8 +115,10 @@ func (m *Machine) oldestOneSided() (*request, bool) {
 	}
 }
 
-// releaseHeld goes on with the SENDs that waited for what is done now.
+// releaseHeld goes on with the SENDs that waited for what is done now, and forgets that,
+// for there may never be a SEND that asks.
 func (m *Machine) releaseHeld() {
+	m.oldestOneSided()
 	held := m.held
 	m.held = nil
 	for _, r := range held {
