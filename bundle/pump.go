@@ -107,7 +107,7 @@ func (c *Conn) handleReceive(l *lane, x *verbs.Completion) error {
 		return err
 	}
 	if place {
-		copy(receive.Local.MR.Bytes()[receive.Local.Offset:][:receive.Local.Length][h.Offset:], rest)
+		receive.use(func(b []byte) { copy(b[h.Offset:], rest) })
 	}
 	c.postBox(l, box)
 	return nil
@@ -243,8 +243,12 @@ func (c *Conn) message(w *machine.Work) []byte {
 	}
 	out := h.Append(make([]byte, 0, machine.HeaderLen+w.Length))
 	if h.Kind == machine.HeaderMessage {
-		b := c.requests[w.Request].Local
-		out = append(out, b.MR.Bytes()[b.Offset:][:b.Length]...)
+		p := c.requests[w.Request]
+		p.use(func(b []byte) { out = append(out, b...) })
+		if p.fault != nil {
+			h.Kind = machine.HeaderFailed
+			return h.Append(out[:0])
+		}
 	}
 	return out
 }
@@ -258,6 +262,9 @@ func (c *Conn) deliver(done *machine.Completion) {
 	p := table[done.Number]
 	delete(table, done.Number)
 	out := Completion{ID: p.ID, Op: p.Op, Bytes: done.Bytes, Err: done.Err}
+	if out.Err == nil && p.fault != nil {
+		out.Bytes, out.Err = 0, p.fault
+	}
 	if p.result != nil {
 		p.result <- out
 		return

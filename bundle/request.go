@@ -52,6 +52,15 @@ type Completion struct {
 type pending struct {
 	Request
 	result chan Completion // of a blocking call; nil: for Poll
+	fault  error           // of its memory, which the machine does not know of
+}
+
+// use calls f with the memory of the request, unless the program has deregistered it.
+func (p *pending) use(f func(b []byte)) {
+	err := p.Local.MR.WithBytes(func(b []byte) { f(b[p.Local.Offset:][:p.Local.Length]) })
+	if err != nil {
+		p.fault = fmt.Errorf("bundle: %w: %w", verbs.ErrLocalAccess, err)
+	}
 }
 
 // check refuses what would fail later on a queue pair, and break it.

@@ -230,3 +230,19 @@ func TestKeysAreDistinct(t *testing.T) {
 		}
 	}
 }
+
+// TestWithBytes: memory is lent while it is registered, and not after.
+func TestWithBytes(t *testing.T) {
+	_, pd := newTestPD(t)
+	m, _ := pd.AllocMemory(8, LocalWrite)
+	lent := 0
+	if err := m.WithBytes(func(b []byte) { lent = len(b) }); err != nil || lent != 8 {
+		t.Errorf("%d bytes, %v, want 8", lent, err)
+	}
+	if err := m.Deregister(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.WithBytes(func([]byte) { t.Error("memory that was deregistered is lent") }); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}

@@ -108,6 +108,22 @@ func (m *MR) Len() int { return int(m.region.Length) }
 // completions that the engine does not (see MR).
 func (m *MR) Bytes() []byte { return m.region.Bytes }
 
+// WithBytes calls f with the memory, unless the region was deregistered: that is ErrClosed, and
+// Deregister waits for f. It is for a program that moves bytes by itself, on behalf of another that may
+// deregister the region. The engine's lock is held: f must neither block nor call this package.
+func (m *MR) WithBytes(f func(b []byte)) error {
+	l := m.pd.device.first() // any: Deregister locks all
+	if err := l.lock(); err != nil {
+		return err
+	}
+	defer l.Unlock()
+	if m.region.Invalid {
+		return fmt.Errorf("memory region: %w", ErrClosed)
+	}
+	f(m.region.Bytes)
+	return nil
+}
+
 // SGE names length bytes of the region, beginning offset bytes into it, for a
 // work request. Whether the region has them is checked when the request is posted:
 // numbers that no region has stay such here.
