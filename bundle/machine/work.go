@@ -41,22 +41,14 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 	if m.failed {
 		return Work{}, false
 	}
+	m.dropFailed() // first: it may lead to a message
 	if i := m.messageLane(); i >= 0 {
 		if p, ok := m.nextMessage(); ok {
 			m.lanes[i].messages++
 			return m.fly(now, p, i), true
 		}
 	}
-	for {
-		p, ok := m.again.peek()
-		if !ok {
-			break
-		}
-		if p.request.err != nil {
-			m.again.pop()
-			m.pieceDone(p)
-			continue
-		}
+	if p, ok := m.again.peek(); ok {
 		for i := range m.views {
 			m.views[i].Next = p.length
 		}
@@ -84,6 +76,18 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 			return Work{}, false
 		}
 		return m.flyData(now, m.cutPiece(r, m.views[i].Next), i), true
+	}
+}
+
+// dropFailed forgets what is not worth repeating: its request has failed meanwhile.
+func (m *Machine) dropFailed() {
+	for {
+		p, ok := m.again.peek()
+		if !ok || p.request.err == nil {
+			return
+		}
+		m.again.pop()
+		m.pieceDone(p)
 	}
 }
 
