@@ -63,3 +63,25 @@ func TestDeregisteredSend(t *testing.T) {
 		})
 	}
 }
+
+// TestDeregisteredWrite: a Write whose memory goes away while it is under way fails, once the
+// peer has closed its end of the queue pair that was in the middle of it; and the next passes.
+func TestDeregisteredWrite(t *testing.T) {
+	a, b, n := loopPair(t)
+	pair(t, a, b, 2, nil)
+	mr, err := a.pd.AllocMemory(1<<20, verbs.LocalWrite)
+	must(t, err)
+	n.SetFilter(nothingPasses)
+	must(t, a.conn.Post(Request{Op: OpWrite, Local: Buffer{mr, 0, 1 << 20}, Remote: b.at(0)}))
+	must(t, mr.Deregister())
+	n.SetFilter(nil)
+	var out [1]Completion
+	_, err = a.conn.Wait(testContext(t), out[:])
+	must(t, err)
+	if err := out[0].Err; !errors.Is(err, verbs.ErrLocalProtection) && !errors.Is(err, verbs.ErrLocalAccess) {
+		t.Errorf("got %v, want an error of the memory", err)
+	}
+	data := a.fill(0, 1<<20, 2)
+	must(t, a.conn.Write(testContext(t), a.buffer(0, 1<<20), b.at(0)))
+	b.want(0, data)
+}

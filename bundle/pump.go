@@ -131,12 +131,14 @@ func outcomeOf(x *verbs.Completion) machine.Outcome {
 	if errors.Is(err, verbs.ErrRetryExceeded) {
 		return machine.RetryExceeded
 	}
-	for _, own := range []error{
-		verbs.ErrLocalLength, verbs.ErrLocalOperation, verbs.ErrLocalProtection, verbs.ErrLocalAccessFailed,
-		verbs.ErrRemoteInvalid, verbs.ErrRemoteAccess, verbs.ErrRemoteOperation,
-	} {
-		if errors.Is(err, own) {
+	for _, refusal := range []error{verbs.ErrRemoteInvalid, verbs.ErrRemoteAccess, verbs.ErrRemoteOperation} {
+		if errors.Is(err, refusal) {
 			return machine.Refused
+		}
+	}
+	for _, own := range []error{verbs.ErrLocalLength, verbs.ErrLocalOperation, verbs.ErrLocalProtection, verbs.ErrLocalAccessFailed} {
+		if errors.Is(err, own) {
+			return machine.Faulty
 		}
 	}
 	return machine.PathLost

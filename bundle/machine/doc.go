@@ -19,7 +19,8 @@
 // repeated once this side's queue pair is closed (HandleDown). WRITEs change the
 // peer's memory: they are repeated only when the peer has closed its end too
 // (HandleFenced), since a late packet could otherwise overwrite newer data. Until
-// then the program is not told that the request is done. Messages to the peer
+// then the program is not told that the request is done; nor that it has failed, if
+// this side has ended it in the middle. Messages to the peer
 // (Header) are numbered, and the peer drops what it has had; they wait for
 // HandleDown only; so do the chunks of a two-sided SEND. A WRITE into a receiver's buffer is never repeated after the
 // receiver was told that the message is whole, because all of them are complete

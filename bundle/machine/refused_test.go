@@ -25,3 +25,39 @@ func TestWorkIsPolledToTheEnd(t *testing.T) {
 		t.Errorf("got %+v, %v, want the message of the failure", w, ok)
 	}
 }
+
+// TestFaultOfOurSide: a WRITE that this side ends in the middle has packets under way. So
+// neither the program is told that it is done nor the receiver that its memory is free, before
+// the peer has closed its end.
+func TestFaultOfOurSide(t *testing.T) {
+	cause := errors.New("deregistered")
+	for _, op := range []Op{Write, Send} {
+		m := New(Config{Lanes: 2, Chunk: 10, Depth: 1, Balancer: RoundRobin()})
+		m.HandleUp(0)
+		m.HandleUp(1)
+		m.Post(op, 10)
+		if _, err := m.HandleHeader(&Header{Kind: HeaderAnnounce, Target: Target{Length: 10}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		w, _ := m.PollWork(1)
+		m.HandleDone(2, w.Tag, Faulty, cause)
+		m.HandleDown(w.Lane)
+		if _, ok := m.PollCompletion(); ok {
+			t.Errorf("operation %d is done while its packets are under way", op)
+		}
+		if told, ok := m.PollWork(3); ok {
+			t.Errorf("operation %d: %+v while its packets are under way", op, told)
+		}
+		m.HandleFenced(w.Lane)
+		if op == Send {
+			told, ok := m.PollWork(4)
+			if !ok || told.Header.Kind != HeaderFailed {
+				t.Fatalf("got %+v, %v, want the message of the failure", told, ok)
+			}
+			m.HandleDone(5, told.Tag, OK, nil)
+		}
+		if c, ok := m.PollCompletion(); !ok || !errors.Is(c.Err, cause) {
+			t.Errorf("operation %d: completion %+v, %v, want the cause", op, c, ok)
+		}
+	}
+}

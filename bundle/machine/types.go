@@ -42,8 +42,12 @@ const (
 	PathLost
 	// RetryExceeded is PathLost of the request that the network has lost too often.
 	RetryExceeded
-	// Refused means that the request itself is at fault and would fail anywhere.
+	// Refused means that the request itself is at fault and would fail anywhere. The peer
+	// has refused it, or it was never posted.
 	Refused
+	// Faulty is PathLost of a request that is itself at fault: this side has ended it, and
+	// what had left before may still be under way.
+	Faulty
 )
 
 // Tag names a sub-request between PollWork and HandleDone.

@@ -182,7 +182,11 @@ func (m *Machine) HandleDone(now Time, tag Tag, outcome Outcome, cause error) {
 	default:
 		// The queue pair is broken: nothing more is posted on it.
 		l.up, v.Up = false, false
-		if p.attempts >= maxAttempts && p.kind != Message {
+		switch {
+		case p.kind == Message:
+		case outcome == Faulty:
+			m.failRequest(p.request, cause)
+		case p.attempts >= maxAttempts:
 			m.failRequest(p.request, fmt.Errorf("bundle: %d attempts: %w", p.attempts, cause))
 		}
 		l.limbo = append(l.limbo, p)
