@@ -89,8 +89,8 @@ func (m *Machine) Fail(reason error) {
 			break
 		}
 		err := reason
-		if r.finished && r.err == nil {
-			err = nil
+		if r.finished || r.err != nil { // it only waits for its turn, or for others of its pieces
+			err = r.err
 		}
 		m.completions.push(Completion{Number: r.number, Bytes: r.bytes(err), Err: err})
 	}

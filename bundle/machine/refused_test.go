@@ -61,3 +61,22 @@ func TestFaultOfOurSide(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnErrorAtTheEnd: a request that has failed by its own fault says so also if the
+// connection ends before its turn.
+func TestOwnErrorAtTheEnd(t *testing.T) {
+	m := New(Config{Lanes: 1, Chunk: 10, Depth: 2, Balancer: RoundRobin()})
+	m.HandleUp(0)
+	m.Post(Write, 10)
+	m.Post(Write, 10)
+	m.PollWork(1)
+	second, _ := m.PollWork(1)
+	own, end := errors.New("refused"), errors.New("closed")
+	m.HandleDone(2, second.Tag, Refused, own)
+	m.Fail(end)
+	for i, want := range []error{end, own} {
+		if c, ok := m.PollCompletion(); !ok || !errors.Is(c.Err, want) {
+			t.Errorf("request %d: completion %+v, %v, want %v", i, c, ok, want)
+		}
+	}
+}
