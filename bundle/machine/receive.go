@@ -113,7 +113,9 @@ func (m *Machine) HandleHeader(h *Header, payload int) (place bool, err error) {
 		}
 		r.bytes = r.total
 	default:
-		if h.Target.Length > uint64(r.length) {
+		// Nothing but chunks fills a two-sided receive: the program would take for the
+		// message what was in its memory before.
+		if h.Target.Length > uint64(r.length) || h.Kind == HeaderDelivered && m.cfg.TwoSided > 0 {
 			return false, ErrProtocol
 		}
 		r.bytes = int(h.Target.Length)

@@ -51,7 +51,12 @@ func TestChunksOfLiar(t *testing.T) {
 			t.Errorf("%s: place %v, %v, want ErrProtocol", name, place, err)
 		}
 	}
-	m := New(Config{Lanes: 1, Chunk: 4, Depth: 1, Balancer: RoundRobin()})
+	m := New(Config{Lanes: 1, Chunk: 4, Depth: 1, TwoSided: 4, Balancer: RoundRobin()})
+	h := Header{Kind: HeaderDelivered, Number: m.PostReceive(20), Target: Target{Length: 10}}
+	if _, err := m.HandleHeader(&h, 0); !errors.Is(err, ErrProtocol) {
+		t.Errorf("delivered without a chunk: got %v, want ErrProtocol", err)
+	}
+	m = New(Config{Lanes: 1, Chunk: 4, Depth: 1, Balancer: RoundRobin()})
 	if _, err := m.HandleHeader(&Header{Kind: HeaderOffer, Target: Target{Length: 5}}, 0); !errors.Is(err, ErrProtocol) {
 		t.Errorf("chunks of no bytes: got %v, want ErrProtocol", err)
 	}
