@@ -106,8 +106,9 @@ func (c *Conn) wayHome(l *lane, generation uint32) func() bool {
 	return func() bool {
 		ctx, cancel := context.WithTimeout(c.ctx, targetTimeout)
 		defer cancel()
-		// The listener refuses a generation that it has had: its refusal is the reply.
-		h := hello{index: l.index, count: len(c.lanes), id: c.id}
+		// The listener refuses a generation that it has had: its refusal is the reply. Not
+		// with the first one, of which it would make a connection if this one has ended.
+		h := hello{index: l.index, count: len(c.lanes), id: c.id, generation: generation}
 		conn, err := c.manager.Dial(ctx, home, cm.Options{PD: c.cfg.PD, QP: c.options(l, 0), PrivateData: c.greeting(&h)})
 		if err == nil {
 			conn.Close()

@@ -178,3 +178,27 @@ func TestSourcesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestWayHomeOfEnded: a lane that asks whether its own address is back makes no connection
+// of one that has ended at the peer; the refusal is what sends it there to learn that.
+func TestWayHomeOfEnded(t *testing.T) {
+	a, b, _ := loopPair(t)
+	l, err := Listen(b.manager, 0, b.config(1))
+	must(t, err)
+	cfg, err := a.config(2).withDefaults(a.manager)
+	must(t, err)
+	c, err := newConn(a.manager, cfg, 77)
+	must(t, err)
+	c.targets = []string{l.Addr().String(), "elsewhere"}
+	if home := c.wayHome(c.lanes[0], 1); !home() {
+		t.Error("the peer is not reached")
+	}
+	l.mu.Lock()
+	if len(l.conns) > 0 {
+		t.Errorf("%d connections, want none", len(l.conns))
+	}
+	l.mu.Unlock()
+	must(t, c.Close())
+	must(t, l.Close())
+	b.leavesNothing()
+}
