@@ -183,7 +183,7 @@ func (c *Conn) tend(l *lane, first chan<- error) {
 		if conn != nil {
 			c.leave(l, conn)
 		}
-		c.judge(err)
+		c.judge(err, generation)
 		c.sleep(pause)
 		pause = min(2*pause, maxRepairPause)
 	}
@@ -239,10 +239,13 @@ func refusedWith(err error, word string) bool {
 	return errors.As(err, &rejected) && string(rejected.PrivateData) == word
 }
 
-// judge ends the connection if a failed attempt shows that the peer is gone.
-func (c *Conn) judge(err error) {
+// judge ends the connection if a failed attempt shows that the peer is gone. A later
+// generation of a lane may have overtaken the first request of the connection: as long as
+// none was granted, that the peer does not know it says nothing.
+func (c *Conn) judge(err error, generation uint32) {
+	unknown := refusedWith(err, unknownWord) && (generation == 0 || c.RemoteAddr().IsValid())
 	switch {
-	case refusedWith(err, unknownWord), errors.Is(err, cm.ErrRefused):
+	case unknown, errors.Is(err, cm.ErrRefused):
 		c.fail(fmt.Errorf("%w: %w", ErrPeerClosed, err))
 	case errors.Is(err, cm.ErrClosed) && c.ctx.Err() == nil:
 		c.fail(err) // the manager or the device is closed

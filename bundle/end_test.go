@@ -1,9 +1,11 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,6 +201,33 @@ func TestWayHomeOfEnded(t *testing.T) {
 	}
 	l.mu.Unlock()
 	must(t, c.Close())
+	must(t, l.Close())
+	b.leavesNothing()
+}
+
+// TestDialOvertaken: a lane that could not be connected at one address asks at another
+// before the first request of the connection is there. The listener does not know it yet,
+// which is not the end.
+func TestDialOvertaken(t *testing.T) {
+	a, b, n := loopPair(t)
+	l, err := Listen(b.manager, 0, b.config(1))
+	must(t, err)
+	var refused atomic.Bool
+	n.SetFilter(func(_, _ netip.Addr, p *transport.Packet) bool {
+		for _, s := range p.Spans {
+			if bytes.Contains(s.Bytes(), []byte(unknownWord)) {
+				refused.Store(true)
+			}
+		}
+		h, ok := helloIn(p)
+		return !ok || h.index > 0 || refused.Load()
+	})
+	cfg := a.config(2)
+	cfg.Addresses = []netip.Addr{netip.MustParseAddr("fd00::1")} // to which there is no route
+	dialTo(t, a, b, l, cfg)
+	a.awaitUp(2)
+	must(t, a.conn.Close())
+	b.conn.Close()
 	must(t, l.Close())
 	b.leavesNothing()
 }
