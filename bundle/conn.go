@@ -41,7 +41,8 @@ type Conn struct {
 	requests    map[machine.Number]*pending
 	receives    map[machine.Number]*pending
 	completions []Completion
-	unpolled    int // asynchronous requests that are outstanding or not polled
+	unpolled    int  // asynchronous requests that are outstanding or not polled
+	alone       bool // no lane is up: lost is running
 	err         error
 	ended       bool // after err: all completions are handed out
 	repairs     int

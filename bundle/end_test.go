@@ -74,6 +74,18 @@ func TestPeerLost(t *testing.T) {
 	b.wantAllFailed(ctx, nb, ErrPeerLost)
 }
 
+// TestPeerGrantsAndIsSilent: a peer whose connection manager grants one queue pair after the
+// other, all of them dead, is lost too.
+func TestPeerGrantsAndIsSilent(t *testing.T) {
+	a, b, n := loopPair(t)
+	pair(t, a, b, 2, func(c *Config) { c.RepairTimeout = 3 * time.Second }) // longer than the pauses of repair
+	n.SetFilter(func(_, _ netip.Addr, p *transport.Packet) bool { return p.BTH.DestQP == 1 })
+	must(t, a.conn.Post(Request{Op: OpWrite, Local: a.buffer(0, 1<<20), Remote: b.at(0)}))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	a.wantAllFailed(ctx, 1, ErrPeerLost)
+}
+
 // TestPeerIsBack: a peer that is out of reach for less than the bound is not lost.
 func TestPeerIsBack(t *testing.T) {
 	a, b, n := loopPair(t)

@@ -117,15 +117,18 @@ func (c *Conn) fenced(l *lane) {
 	c.settle()
 }
 
-// watchPeer is called when the peer was reached, and when the state of a lane has
-// changed; the lock is held. From then on a peer that cannot be reached by any lane
-// has Config.RepairTimeout.
+// watchPeer is called when the peer was reached first, and when the state of a lane has
+// changed; the lock is held. From the moment when no lane is up it has Config.RepairTimeout.
+// That it grants queue pairs meanwhile is no reason to wait longer: they may all be dead.
 func (c *Conn) watchPeer() {
-	if c.err != nil || c.anyUp() {
+	alone := c.err == nil && !c.anyUp()
+	switch {
+	case !alone:
 		c.lost.Stop()
-		return
+	case !c.alone:
+		c.lost.Reset(c.cfg.RepairTimeout)
 	}
-	c.lost.Reset(c.cfg.RepairTimeout)
+	c.alone = alone
 }
 
 // anyUp says whether a lane can be used; the lock is held.
