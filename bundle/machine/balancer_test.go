@@ -125,6 +125,40 @@ func TestLossyTurns(t *testing.T) {
 	}
 }
 
+// TestLossyRepeats: what was too large for the network is repeated in chunks that are not.
+func TestLossyRepeats(t *testing.T) {
+	const length, passes = 1 << 20, 80 << 10
+	m := New(Config{Lanes: 2, Depth: 1, Balancer: LeastOutstanding(), Window: &WindowConfig{}})
+	m.HandleUp(0)
+	m.HandleUp(1)
+	m.Post(Write, length)
+	written := make([]int, length>>10) // times, by KiB
+	for {
+		w, ok := m.PollWork(1)
+		if !ok {
+			break
+		}
+		if w.Length > passes {
+			m.HandleDone(2, w.Tag, RetryExceeded, errors.New("lost"))
+			m.HandleDown(w.Lane)
+			m.HandleUp(w.Lane)
+			continue
+		}
+		for k := w.Offset; k < w.Offset+w.Length; k += 1 << 10 {
+			written[k>>10]++
+		}
+		m.HandleDone(2, w.Tag, OK, nil)
+	}
+	if c, ok := m.PollCompletion(); !ok || c.Err != nil || c.Bytes != length {
+		t.Errorf("completion %+v, %v", c, ok)
+	}
+	for k, times := range written {
+		if times != 1 {
+			t.Fatalf("KiB %d was written %d times", k, times)
+		}
+	}
+}
+
 func TestHeader(t *testing.T) {
 	h := Header{Kind: HeaderAnnounce, Number: 7, Target: Target{Addr: 1 << 50, Key: 9, Length: 1 << 33}}
 	got, rest, err := ParseHeader(h.Append(nil))

@@ -50,14 +50,13 @@ func (m *Machine) PollWork(now Time) (Work, bool) {
 	}
 	if p, ok := m.again.peek(); ok {
 		for i := range m.views {
-			m.views[i].Next = p.length
+			m.views[i].Next = min(p.length, m.chunkOf(p.request, i))
 		}
 		i := m.pick()
 		if i < 0 {
 			return Work{}, false
 		}
-		m.again.pop()
-		return m.flyData(now, p, i), true
+		return m.flyData(now, m.takeAgain(p, m.views[i].Next), i), true
 	}
 	for {
 		r, ok := m.cutting.peek()
@@ -89,6 +88,22 @@ func (m *Machine) dropFailed() {
 		m.again.pop()
 		m.pieceDone(p)
 	}
+}
+
+// takeAgain takes n bytes of the piece that is to be repeated first: it may be more than the
+// network lets pass, which is why it was lost.
+func (m *Machine) takeAgain(p *piece, n int) *piece {
+	if n == p.length {
+		m.again.pop()
+		return p
+	}
+	part := m.newPiece()
+	*part = *p
+	part.length = n
+	p.offset += n
+	p.length -= n
+	p.request.open++
+	return part
 }
 
 // nextMessage is the next message that is still worth sending: the announcement of a
