@@ -81,6 +81,16 @@ func TestWindow(t *testing.T) {
 	want(3 << 14)
 }
 
+// TestSmallWindow: a loss makes no window larger, also where the first chunk is small.
+func TestSmallWindow(t *testing.T) {
+	w := NewWindow(WindowConfig{First: 256, Max: 512})
+	for _, want := range []int{256, 256} {
+		if w.Lost(); w.Size() != want {
+			t.Errorf("window %d, want %d", w.Size(), want)
+		}
+	}
+}
+
 // TestWindowByPace: a chunk that is slow for its size counts as lost, the smallest never.
 func TestWindowByPace(t *testing.T) {
 	w := NewWindow(WindowConfig{First: 2000, Step: 1000, ByPace: true})

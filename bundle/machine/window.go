@@ -85,7 +85,7 @@ func (w *Window) slow(pace float64) bool {
 func (w *Window) Lost() {
 	w.linear, w.ceiling, w.since = true, w.size, 0
 	if w.size <= w.good { // what used to pass does not any more
-		w.good = max(w.size/2, 1024)
+		w.good = max(w.size/2, min(1024, w.cfg.First))
 	}
 	w.size = w.good
 }
