@@ -37,3 +37,36 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("completion %+v, %v", c, ok)
 	}
 }
+
+// TestAttemptsOfOthers: requests that are refused break queue pair after queue pair; the one
+// behind them, which each of these has flushed, is not at fault.
+func TestAttemptsOfOthers(t *testing.T) {
+	const refused = maxAttempts + 8
+	m := New(Config{Lanes: 1, Chunk: 10, Depth: 2 * refused, Balancer: LeastOutstanding()})
+	for range refused + 1 {
+		m.Post(Write, 10)
+	}
+	cause := errors.New("refused")
+	for range refused + 1 {
+		m.HandleUp(0)
+		var posted []Work
+		for w, ok := m.PollWork(1); ok; w, ok = m.PollWork(1) {
+			posted = append(posted, w)
+		}
+		outcome := Refused // of the oldest; what is behind it is flushed
+		if len(posted) == 1 {
+			outcome = OK
+		}
+		for _, w := range posted {
+			m.HandleDone(2, w.Tag, outcome, cause)
+			outcome = PathLost
+		}
+		m.HandleDown(0)
+	}
+	for n := range Number(refused + 1) {
+		c, ok := m.PollCompletion()
+		if !ok || c.Number != n || n < refused && c.Err != cause || n == refused && c.Err != nil {
+			t.Fatalf("completion %+v, %v; %d are refused", c, ok, refused)
+		}
+	}
+}

@@ -5,6 +5,7 @@ type lane struct {
 	up       bool
 	messages int      // outstanding
 	limbo    []*piece // of the queue pair that broke: their effect is unknown
+	refused  bool     // a request that is itself at fault has broken the queue pair
 	window   *Window  // nil: no congestion avoidance
 }
 
@@ -12,7 +13,7 @@ type lane struct {
 // on both sides.
 func (m *Machine) HandleUp(i int) {
 	m.HandleFenced(i)
-	m.lanes[i].up, m.views[i].Up = true, true
+	m.lanes[i].up, m.lanes[i].refused, m.views[i].Up = true, false, true
 }
 
 // HandleDown says that the lane's queue pair is closed on this side, and that each

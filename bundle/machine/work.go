@@ -193,6 +193,7 @@ func (m *Machine) HandleDone(now Time, tag Tag, outcome Outcome, cause error) {
 	case OK:
 		m.pieceDone(p)
 	case Refused:
+		l.refused = l.refused || p.kind != Message // else a peer that refuses all of them had no end
 		m.refuse(p, cause)
 	default:
 		// The queue pair is broken: nothing more is posted on it.
@@ -200,7 +201,10 @@ func (m *Machine) HandleDone(now Time, tag Tag, outcome Outcome, cause error) {
 		switch {
 		case p.kind == Message:
 		case outcome == Faulty:
+			l.refused = true
 			m.failRequest(p.request, cause)
+		case outcome == PathLost && l.refused:
+			p.attempts-- // what is behind another's fault is flushed
 		case p.attempts >= maxAttempts:
 			m.failRequest(p.request, fmt.Errorf("bundle: %d attempts: %w", p.attempts, cause))
 		}
