@@ -59,7 +59,7 @@ func (r *completionRing) stamp(at transport.Time) {
 }
 
 // take moves completions to out, oldest first, and returns how many. Their times go to at, if it is
-// not nil.
+// not nil. A work queue is told in one go of all its completions that follow each other.
 func (r *completionRing) take(out []Completion, at []Time) int {
 	if r.empty() {
 		return 0
@@ -68,17 +68,32 @@ func (r *completionRing) take(out []Completion, at []Time) int {
 	defer r.taking.Unlock()
 	head := r.head.Load()
 	n := int(min(r.tail.Load()-head, uint64(len(out))))
+	var owner *slots
+	run := 0 // completions of owner that were taken last
 	for i := range n {
 		from := (head + uint64(i)) & uint64(len(r.entries)-1)
 		out[i] = r.entries[from]
 		if at != nil {
 			at[i] = r.stamps[from]
 		}
-		r.owners[from].unpolled.Add(-1)
+		if r.owners[from] != owner {
+			r.free(head+uint64(i), owner, run)
+			owner, run = r.owners[from], 0
+		}
+		run++
 		r.owners[from] = nil // a queue pair that is closed should not live on here
 	}
-	r.head.Store(head + uint64(n))
+	r.free(head+uint64(n), owner, run)
 	return n
+}
+
+// free gives back the places of the n completions of a work queue before head: those in the ring first. A
+// program that found room in the work queue before could fill the ring beyond its depth.
+func (r *completionRing) free(head uint64, owner *slots, n int) {
+	if n > 0 {
+		r.head.Store(head)
+		owner.unpolled.Add(-int32(n))
+	}
 }
 
 func (r *completionRing) empty() bool { return r.tail.Load() == r.head.Load() }
