@@ -65,10 +65,31 @@ func (b *base) PostRecv(wr *RecvWR) error {
 		return ErrState
 	}
 	if b.state == Err {
-		b.complete(Completion{WRID: wr.ID, Status: WRFlushErr, Op: OpRecv})
-		return nil
+		return b.flushAtOnce(Completion{WRID: wr.ID, Op: OpRecv}, b.cfg.RecvDepth)
 	}
 	return b.rq.own.Post(wr)
+}
+
+// flushAtOnce takes a request in the error state. Its completion takes a place of
+// the queue until it is polled, or a program that posts without end would have
+// completions without end.
+func (b *base) flushAtOnce(c Completion, depth int) error {
+	if b.done.len() >= depth && b.flushed(c.Op >= OpRecv) >= depth {
+		return ErrQueueFull
+	}
+	c.Status = WRFlushErr
+	b.complete(c)
+	return nil
+}
+
+// flushed counts the completions of receives, or of sends, that wait to be polled.
+func (b *base) flushed(receives bool) (n int) {
+	for i := range b.done.len() {
+		if (b.done.at(i).Op >= OpRecv) == receives {
+			n++
+		}
+	}
+	return n
 }
 
 // postSend checks the state and queues the request. In the error state a
@@ -78,8 +99,7 @@ func (b *base) postSend(wr *SendWR) error {
 	case RTS, SQD:
 		return b.sq.post(&b.cfg, wr)
 	case Err, SQE:
-		b.complete(Completion{WRID: wr.ID, Status: WRFlushErr, Op: wr.Op})
-		return nil
+		return b.flushAtOnce(Completion{WRID: wr.ID, Op: wr.Op}, b.cfg.SendDepth)
 	}
 	return fmt.Errorf("%w: %v", ErrState, b.state)
 }

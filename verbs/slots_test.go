@@ -95,3 +95,57 @@ func TestReceiveSlotsAreFreedByPolling(t *testing.T) {
 		t.Fatalf("a fourth receive after one was polled: %v", err)
 	}
 }
+
+// Nor does one that posts more than the queue holds, in one go, when the queue pair is in error: each
+// request that is taken completes as flushed, the others are refused, and bystanders do not notice.
+func TestPostToErrorNeverOverflows(t *testing.T) {
+	const sends, receives = 4, 6
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP, verbs.UD} {
+		t.Run(kind.String(), func(t *testing.T) {
+			p := newPair(t, verbs.QPOptions{Type: kind})
+			cq, err := p.a.dev.CreateCQ(sends + receives)
+			must(t, err)
+			qp, err := p.a.pd.CreateQP(verbs.QPOptions{Type: kind, SendCQ: cq, SendDepth: sends, RecvDepth: receives})
+			must(t, err)
+			must(t, qp.Modify(verbs.Err, nil))
+			wr := verbs.SendWR{Op: verbs.OpSend, Inline: []byte{1}}
+			wr.AH, err = p.a.pd.CreateAH(p.b.dev.Query().Local)
+			must(t, err)
+			var out [sends + receives + 1]verbs.Completion
+			for range 3 {
+				var taken int
+				for err = nil; err == nil && taken <= sends; taken++ {
+					err = qp.PostSendMore(&wr)
+				}
+				if !errors.Is(err, verbs.ErrQueueFull) || taken != sends+1 {
+					t.Fatalf("%d sends one by one: %v; want that the last of %d is refused", taken, err, sends+1)
+				}
+				if n, err := qp.PostRecvs(make([]verbs.RecvWR, 3*receives)); n != receives || !errors.Is(err, verbs.ErrQueueFull) {
+					t.Fatalf("%d receives taken, %v; want %d and no room for more", n, err, receives)
+				}
+				wantFlushed(t, cq, out[:], sends+receives)
+				batch := []verbs.SendWR{wr, wr, wr, wr, wr, wr}
+				if n, err := qp.PostSends(batch); n != sends || !errors.Is(err, verbs.ErrQueueFull) {
+					t.Fatalf("%d sends of a batch taken, %v; want %d and no room for more", n, err, sends)
+				}
+				wantFlushed(t, cq, out[:], sends)
+			}
+		})
+	}
+}
+
+// wantFlushed expects n completions, and that their requests were flushed.
+func wantFlushed(t *testing.T, cq *verbs.CQ, out []verbs.Completion, n int) {
+	t.Helper()
+	if got, err := cq.Poll(out); got != n || err != nil {
+		t.Fatalf("%d completions, %v; want %d", got, err, n)
+	}
+	for _, c := range out[:n] {
+		if !errors.Is(c.Err(), verbs.ErrFlushed) {
+			t.Fatalf("completion %+v, want a flushed one", c)
+		}
+	}
+	if got, err := cq.Poll(out); got != 0 || err != nil {
+		t.Fatalf("%d further completions, %v", got, err)
+	}
+}
