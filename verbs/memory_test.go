@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"strconv"
@@ -180,6 +181,50 @@ func TestLoadsCheckBounds(t *testing.T) {
 	}
 	if err := m.Load(19, make([]byte, 2)); !errors.Is(err, ErrRange) {
 		t.Errorf("Snapshot beyond the end: %v", err)
+	}
+}
+
+// When Replace has returned, the memory that was there is the program's alone, also where another thread
+// stores and loads meanwhile.
+func TestReplaceBesideStores(t *testing.T) {
+	const rounds, size = 5000, 64
+	_, pd := newTestPD(t)
+	m, err := pd.AllocMemory(size, LocalWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		ones := bytes.Repeat([]byte{1}, size)
+		for i := 0; i < rounds && err == nil; i++ {
+			_, load := m.LoadUint32(0)
+			err = errors.Join(m.Store(0, ones), m.StoreUint64(8, 1), m.Load(0, make([]byte, size)), load)
+		}
+		done <- err
+	}()
+	var given [][]byte
+	for former, running := m.Bytes(), true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			running = false
+		default:
+		}
+		next := make([]byte, size)
+		if err := m.Replace(next); err != nil {
+			t.Fatal(err)
+		}
+		clear(former)
+		given = append(given, former)
+		former = next
+	}
+	for i, b := range given {
+		if !bytes.Equal(b, make([]byte, size)) {
+			t.Fatalf("memory %d was written after Replace had given it back: %v", i, b)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func (m *MR) Load(off int, dst []byte) error {
 		return err
 	}
 	for part := range slices.Chunk(dst, lockedCopy) {
-		m.copyLocked(part, m.region.Bytes[off:])
+		m.loadPart(off, part)
 		off += len(part)
 	}
 	return nil
@@ -80,17 +80,25 @@ func (m *MR) Store(off int, src []byte) error {
 		return err
 	}
 	for part := range slices.Chunk(src, lockedCopy) {
-		m.copyLocked(m.region.Bytes[off:], part)
+		m.storePart(off, part)
 		off += len(part)
 	}
 	return nil
 }
 
-// copyLocked copies with all loops locked.
-func (m *MR) copyLocked(dst, src []byte) {
+// loadPart copies with all loops locked. Where the memory is it looks up with the
+// locks held, since Replace changes that.
+func (m *MR) loadPart(off int, dst []byte) {
 	m.pd.device.lockAll()
 	defer m.pd.device.unlock()
-	copy(dst, src)
+	copy(dst, m.region.Bytes[off:])
+}
+
+// storePart copies with all loops locked, as loadPart does.
+func (m *MR) storePart(off int, src []byte) {
+	m.pd.device.lockAll()
+	defer m.pd.device.unlock()
+	copy(m.region.Bytes[off:], src)
 }
 
 // at locks all loops and returns the place of size bytes at off, which
@@ -99,11 +107,12 @@ func (m *MR) at(off, size int) (unsafe.Pointer, error) {
 	if err := m.checkRange(off, size); err != nil {
 		return nil, err
 	}
+	m.pd.device.lockAll()
 	p := unsafe.Pointer(&m.region.Bytes[off])
 	if uintptr(p)%uintptr(size) != 0 {
+		m.pd.device.unlock()
 		return nil, fmt.Errorf("%w: offset %d is not aligned to %d bytes", ErrRange, off, size)
 	}
-	m.pd.device.lockAll()
 	return p, nil
 }
 
