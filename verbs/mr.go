@@ -47,7 +47,7 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 		return nil, fmt.Errorf("%w: %d memory regions", ErrLimit, MaxMRs)
 	}
 	m := &MR{pd: p, region: transport.Region{
-		Base:   uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))),
+		Base:   addressOf(buf),
 		Length: uint64(len(buf)),
 		PD:     p.id,
 		Access: access,
@@ -67,6 +67,9 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 	m.publishLocked()
 	return m, nil
 }
+
+// addressOf is the address of the first byte.
+func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
 
 // AllocMemory allocates memory that begins at a page boundary, and registers
 // it. Memory that the system does not grant is ErrNoMemory.
@@ -182,10 +185,15 @@ func (m *MR) publishLocked() {
 
 // Replace puts other memory of the same length in the place of the region's: requests under
 // way go on with it, under the same address and keys. So a program can have its memory back
-// while a peer still reads. Local work requests that name the region go on with it too.
+// while a peer still reads. Local work requests that name the region go on with it too. Where
+// peers may run atomics, the buffer must be aligned to eight bytes as the region's address is.
 func (m *MR) Replace(buf []byte) error {
 	if uint64(len(buf)) != m.region.Length {
 		return fmt.Errorf("%w: %d bytes in the place of %d", ErrRange, len(buf), m.region.Length)
+	}
+	// An aligned address of the region must stay one of an aligned number (see word).
+	if m.region.Access&RemoteAtomic != 0 && (addressOf(buf)-m.region.Base)%8 != 0 {
+		return fmt.Errorf("%w: the memory is aligned to eight bytes otherwise than that of the region", ErrRange)
 	}
 	if _, ok := m.pd.device.engine.(NIC); ok {
 		return fmt.Errorf("replace memory of a region: the adapter knows its address: %w", errors.ErrUnsupported)

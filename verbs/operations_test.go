@@ -109,6 +109,31 @@ func TestAtomics(t *testing.T) {
 	})
 }
 
+// Memory in which the numbers of peers would not be aligned cannot take the place of a region's: their atomics
+// would change nothing and be told that they had.
+func TestAtomicsAfterReplace(t *testing.T) {
+	connected(t, func(t *testing.T, p *pair) {
+		buf := make([]byte, p.b.mr.Len()+8)
+		if err := p.b.mr.Replace(buf[1 : 1+p.b.mr.Len()]); !errors.Is(err, verbs.ErrRange) {
+			t.Errorf("memory at an odd address: %v, want ErrRange", err)
+		}
+		add := verbs.SendWR{ID: 1, Op: verbs.OpFetchAdd, SwapAdd: 1, SGEs: p.a.sge(0, 8), RemoteAddr: p.b.mr.Addr() + 16, RKey: p.b.mr.RKey()}
+		p.a.post(add)
+		p.a.wantDone(1, verbs.OpFetchAdd)
+		must(t, p.b.mr.Replace(buf[:p.b.mr.Len()]))
+		must(t, p.b.mr.StoreUint64(16, 40))
+		p.a.post(add)
+		p.a.wantDone(1, verbs.OpFetchAdd)
+		if now, err := p.b.mr.LoadUint64(16); now != 41 || err != nil {
+			t.Errorf("40 and one more is %d, %v", now, err)
+		}
+		// Where peers run no atomics any place will do.
+		plain, err := p.b.pd.RegisterMemory(buf[:8], verbs.RemoteRead)
+		must(t, err)
+		must(t, plain.Replace(buf[1:9]))
+	})
+}
+
 func TestInvalidateEndsKeyUntilRekey(t *testing.T) {
 	p := newPair(t, verbs.QPOptions{Type: verbs.RC})
 	key := p.b.mr.RKey()
