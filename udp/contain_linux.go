@@ -34,6 +34,7 @@ func (e *engine) die(cause any) {
 	slog.Error("braid: a loop of a device has ended in a panic; its queue pairs fail", "cause", cause, "stack", string(debug.Stack()))
 	e.dirty, e.receivers = nil, nil
 	for _, p := range e.ports {
+		p.dirty = false
 		e.timers.remove(p)
 		e.failPort(p)
 	}
@@ -47,5 +48,22 @@ func (e *engine) failPort(p *port) {
 	defer func() { _ = recover() }()
 	defer func() { p.sink.Event(&transport.Event{Kind: transport.EventQPFatal}) }()
 	_ = p.qp.Modify(e.Now(), transport.Err, nil)
+	e.deliver(p)
+}
+
+// deliverFlushed delivers what a loop that has ended still owes: the completions of
+// requests that were posted to its queue pairs since then, which were flushed at once.
+func (e *engine) deliverFlushed() {
+	e.kicked = false
+	for _, p := range e.dirty {
+		p.dirty = false
+		e.deliverFailed(p)
+	}
+	e.dirty = e.dirty[:0]
+}
+
+// deliverFailed delivers what a queue pair has to report, as far as its state still allows it.
+func (e *engine) deliverFailed(p *port) {
+	defer func() { _ = recover() }()
 	e.deliver(p)
 }

@@ -109,7 +109,7 @@ func (e *engine) Lock() { e.mu.Lock() }
 // Unlock drives what was kicked and gives the ownership back.
 func (e *engine) Unlock() {
 	// What a round left for the application's answer stays until there is one.
-	if e.kicked && !e.closed.Load() && !e.died {
+	if e.kicked && !e.closed.Load() {
 		e.driveKicked()
 	}
 	e.rouse()
@@ -117,6 +117,10 @@ func (e *engine) Unlock() {
 }
 
 func (e *engine) driveKicked() {
+	if e.died {
+		e.deliverFlushed()
+		return
+	}
 	defer e.contain()
 	e.drive(e.Now())
 }
@@ -191,6 +195,9 @@ var errFamily = errors.New("the address families differ")
 // Route tells where a connected queue pair sends to.
 func (e *engine) Route(qp transport.QP, remote netip.Addr) error {
 	p := e.ports[qp.Number()]
+	if e.died {
+		return errDied
+	}
 	if p == nil {
 		return fmt.Errorf("udp: queue pair %v is not attached", qp.Number())
 	}

@@ -417,6 +417,19 @@ func TestLoopsDieAlone(t *testing.T) {
 				noError(t, err)
 				completed += n
 			}
+			for _, post := range []func() error{
+				func() error { return victim.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite}) },
+				func() error { return victim.qp.PostRecv(&verbs.RecvWR{}) },
+			} {
+				noError(t, post())
+				if n := take(victim.cq, out[:]); n != 1 || !errors.Is(out[0].Err(), verbs.ErrFlushed) {
+					t.Errorf("%d completions of a request posted later, the first %v; want one that was flushed", n, out[0].Err())
+				}
+			}
+			noError(t, victim.qp.Modify(verbs.Reset, nil))
+			if err := victim.qp.Connect(bs[0].qp.Params()); !errors.Is(err, errDied) {
+				t.Errorf("connecting on a loop that has ended: %v, want %v", err, errDied)
+			}
 			stop()
 			// The home of this completion queue is the loop that is gone.
 			noError(t, neighbour.qp.PostSend(&verbs.SendWR{Op: verbs.OpWrite, Flags: verbs.Signaled, SGEs: []verbs.SGE{victim.mr.SGE(0, 64)}, RemoteAddr: bs[2].mr.Addr(), RKey: bs[2].mr.RKey()}))
