@@ -18,7 +18,7 @@ type Addresses struct {
 	learnt  map[netip.Addr]AH
 	recent  []AH // the learnt ones, a ring: the oldest is at next
 	next    int
-	created int
+	created map[AH]*PD // those that the program has made, and in which domain
 }
 
 // Addr is the address of a handle.
@@ -51,26 +51,38 @@ func (a *Addresses) Learn(source netip.Addr) AH {
 }
 
 // create is the handle of a destination that the program names.
-func (a *Addresses) create(destination netip.Addr) (AH, error) {
+func (a *Addresses) create(destination netip.Addr, in *PD) (AH, error) {
 	if !destination.IsValid() {
 		return 0, fmt.Errorf("%w: no address given", ErrAddress)
 	}
-	if a.created >= MaxAddressHandles {
-		return 0, fmt.Errorf("%w: %d address handles", ErrLimit, a.created)
+	if len(a.created) >= MaxAddressHandles {
+		return 0, fmt.Errorf("%w: %d address handles", ErrLimit, len(a.created))
 	}
-	a.created++
-	return a.add(destination), nil
+	if a.created == nil {
+		a.created = make(map[AH]*PD)
+	}
+	h := a.add(destination)
+	a.created[h] = in
+	return h, nil
 }
 
 // destroy forgets a handle that create made. Learnt handles live by their own rule.
 func (a *Addresses) destroy(h AH) {
 	h &= numberOfAH
-	addr, ok := a.byAH[h]
-	if !ok || a.learnt[addr] == h {
+	if _, ok := a.created[h]; !ok {
 		return
 	}
 	delete(a.byAH, h)
-	a.created--
+	delete(a.created, h)
+}
+
+// destroyAll forgets the handles that were made in a domain.
+func (a *Addresses) destroyAll(in *PD) {
+	for h, pd := range a.created {
+		if pd == in {
+			a.destroy(h)
+		}
+	}
 }
 
 func (a *Addresses) add(addr netip.Addr) AH {

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 )
@@ -8,7 +9,7 @@ import (
 func TestHandleOnPath(t *testing.T) {
 	var table Addresses
 	addr := netip.MustParseAddr("10.0.0.7")
-	h, err := table.create(addr)
+	h, err := table.create(addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestHandleOnPath(t *testing.T) {
 		}
 	}
 	table.destroy(AHOnPath(h, 9))
-	if _, ok := table.Addr(AHOnPath(h, 1)); ok || table.created != 0 {
+	if _, ok := table.Addr(AHOnPath(h, 1)); ok || len(table.created) != 0 {
 		t.Error("the address of a handle outlives it by a path")
 	}
 }
@@ -42,5 +43,38 @@ func TestHandleNumbersBeginAgain(t *testing.T) {
 	h := table.add(netip.MustParseAddr("10.0.0.2"))
 	if h == 0 || h == first || h > numberOfAH {
 		t.Errorf("the handle after the last is %#x", h)
+	}
+}
+
+// A domain that is closed leaves no address handle behind, and those of others alone.
+func TestClosedDomainForgetsHandles(t *testing.T) {
+	d, kept := newTestPD(t)
+	addr := netip.MustParseAddr("192.0.2.7")
+	other, err := kept.CreateAH(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pd, err := d.CreatePD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range MaxAddressHandles - 1 {
+		if _, err := pd.CreateAH(addr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := kept.CreateAH(addr); !errors.Is(err, ErrLimit) {
+		t.Errorf("one handle more than there may be: %v", err)
+	}
+	for range 2 {
+		if err := pd.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := kept.CreateAH(addr); err != nil {
+		t.Errorf("a handle after the domain that had nearly all was closed: %v", err)
+	}
+	if got, err := kept.AddrOf(other); got != addr || err != nil {
+		t.Errorf("the handle of another domain is of %v, %v", got, err)
 	}
 }

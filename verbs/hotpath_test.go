@@ -87,7 +87,7 @@ func TestEventsKeepTheOldest(t *testing.T) {
 
 func TestAddressesForgetTheOldestSource(t *testing.T) {
 	var a Addresses
-	made, err := a.create(netip.MustParseAddr("10.0.0.1"))
+	made, err := a.create(netip.MustParseAddr("10.0.0.1"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +119,10 @@ func TestAddressesForgetTheOldestSource(t *testing.T) {
 	}
 	a.destroy(made)
 	a.destroy(made)
-	if _, ok := a.Addr(made); ok || a.created != 0 {
+	if _, ok := a.Addr(made); ok || len(a.created) != 0 {
 		t.Error("destroy kept a made handle")
 	}
-	if _, err := a.create(netip.Addr{}); err == nil {
+	if _, err := a.create(netip.Addr{}, nil); err == nil {
 		t.Error("a handle of no address")
 	}
 }

@@ -42,7 +42,7 @@ func (p *PD) CreateAH(destination netip.Addr) (AH, error) {
 		return 0, err
 	}
 	defer p.device.unlock()
-	return p.device.engine.Addresses().create(destination)
+	return p.device.engine.Addresses().create(destination, p)
 }
 
 // DestroyAH forgets a handle that CreateAH made. Datagrams that were posted to
@@ -78,8 +78,8 @@ func (p *PD) SourcesOf(completions []Completion, sources []netip.Addr) {
 	}
 }
 
-// Close closes the domain, its queue pairs and shared receive queues, and
-// deregisters its memory.
+// Close closes the domain, its queue pairs and shared receive queues, deregisters
+// its memory and forgets its address handles.
 func (p *PD) Close() error {
 	p.device.lockAll()
 	defer p.device.unlock()
@@ -105,6 +105,7 @@ func (p *PD) closeLocked() {
 			_ = m.deregisterLocked() // closing goes on; Deregister is who returns it
 		}
 	}
+	p.device.engine.Addresses().destroyAll(p)
 }
 
 // lock takes the locks of all loops, unless the domain or its device is closed.
