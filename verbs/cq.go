@@ -283,13 +283,10 @@ func (c *CQ) push(from *loop, e *Completion, owner *slots, arrival Time) {
 		c.lost.Add(1)
 		return
 	}
-	if c.stamped() {
-		if arrival == 0 {
-			arrival = from.arrival()
-		}
-		c.ring.stamp(arrival)
+	if arrival == 0 && c.stamped() {
+		arrival = from.arrival()
 	}
-	if !c.ring.push(e, owner) {
+	if !c.ring.push(e, owner, arrival) {
 		c.lost.Add(1)
 		c.overflow(from)
 		return

@@ -39,8 +39,9 @@ func (r *completionRing) init(depth int) {
 	r.entries, r.owners, r.depth = make([]Completion, size), make([]*slots, size), uint64(depth)
 }
 
-// push adds a completion of a work queue and returns false when the ring is full.
-func (r *completionRing) push(c *Completion, owner *slots) bool {
+// push adds a completion of a work queue, with its time of arrival if there are times, and returns false when
+// the ring is full.
+func (r *completionRing) push(c *Completion, owner *slots, at transport.Time) bool {
 	tail := r.tail.Load()
 	if tail-r.head.Load() >= r.depth {
 		return false
@@ -48,14 +49,12 @@ func (r *completionRing) push(c *Completion, owner *slots) bool {
 	i := tail & uint64(len(r.entries)-1)
 	r.entries[i] = *c
 	r.owners[i] = owner
+	if r.stamps != nil {
+		r.stamps[i] = at
+	}
 	owner.unpolled.Add(1)
 	r.tail.Store(tail + 1)
 	return true
-}
-
-// stamp notes when the completion arrived that is pushed next.
-func (r *completionRing) stamp(at transport.Time) {
-	r.stamps[r.tail.Load()&uint64(len(r.entries)-1)] = at
 }
 
 // take moves completions to out, oldest first, and returns how many. Their times go to at, if it is

@@ -1,7 +1,9 @@
 package verbs
 
 import (
+	"errors"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -21,7 +23,7 @@ func TestRingHasRoomWhenTheWorkQueueHas(t *testing.T) {
 				runtime.Gosched()
 				continue
 			}
-			if !ring.push(&Completion{WRID: uint64(i)}, owner) {
+			if !ring.push(&Completion{WRID: uint64(i)}, owner, 0) {
 				full <- i
 				return
 			}
@@ -53,5 +55,33 @@ func TestRingHasRoomWhenTheWorkQueueHas(t *testing.T) {
 		if n := owners[i].unpolled.Load(); n != 0 {
 			t.Errorf("work queue %d counts %d completions that were polled", i, n)
 		}
+	}
+}
+
+// A completion that finds no room leaves the times of those that wait alone.
+func TestStampsSurviveOverflow(t *testing.T) {
+	const depth = 4
+	d, _ := newTestPD(t)
+	cq, err := d.CreateCQ(depth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cq.StampArrivals(); err != nil {
+		t.Fatal(err)
+	}
+	var owner slots
+	d.first().Lock()
+	for at := range Time(depth + 1) {
+		cq.push(d.first(), &Completion{}, &owner, 100+at)
+	}
+	d.first().Unlock()
+	var out [depth + 1]Completion
+	var at [len(out)]Time
+	n, err := cq.PollStamped(out[:], at[:])
+	if want := []Time{100, 101, 102, 103}; err != nil || !slices.Equal(at[:n], want) {
+		t.Errorf("times %v, %v; want %v", at[:n], err, want)
+	}
+	if _, err := cq.PollStamped(out[:], at[:]); !errors.Is(err, ErrCQOverflow) {
+		t.Errorf("after the last: %v, want %v", err, ErrCQOverflow)
 	}
 }
