@@ -90,8 +90,9 @@ func (q *QP) paramsLocked(route *Route) ConnParams {
 
 // Connect connects an RC or MP queue pair to the peer that remote describes:
 // from RESET through INIT and RTR to RTS. Both ends do so, each with the
-// other's parameters, and come to the same path MTU and number of paths. If it
-// fails the queue pair is in RESET. Receives that the peer may need at once are
+// other's parameters, and come to the same path MTU and number of paths. If a step
+// fails the queue pair is in RESET; parameters that are refused, and a peer to which
+// there is no way, leave its state alone. Receives that the peer may need at once are
 // posted before, in state INIT (see Prepare).
 func (q *QP) Connect(remote ConnParams) error {
 	if err := remote.Check(); err != nil {

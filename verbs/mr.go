@@ -206,11 +206,10 @@ func (m *MR) Replace(buf []byte) error {
 	return nil
 }
 
-// Deregister ends the use of the region. When it returns, nothing is written to
-// the memory any more: requests under way fail, here with IBV_WC_LOC_PROT_ERR,
-// at the peer with IBV_WC_REM_ACCESS_ERR. Packets that wait because the kernel
-// took no more may still be read from it; if the bytes change meanwhile, their
-// checksum fails and the peer drops them. Deregistering twice is allowed.
+// Deregister ends the use of the region. When it returns, the memory is neither written nor
+// read any more: requests under way fail, here with IBV_WC_LOC_PROT_ERR, at the peer with
+// IBV_WC_REM_ACCESS_ERR. Of packets that wait because the kernel took no more there is a
+// copy by then. Deregistering twice is allowed.
 func (m *MR) Deregister() error {
 	// A loop copies only with its lock held, so having had all locks once
 	// after the mark is set is the wait.
