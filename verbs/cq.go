@@ -21,7 +21,8 @@ import (
 // serves cannot overflow, because a work queue has no room for a request until
 // the completion of an earlier one has been polled. (Count the depth of a
 // shared receive queue once for each completion queue that it reports to, and
-// post to it only what was polled.)
+// post to it only what was polled. Poll what a queue pair that was closed has left
+// before another takes its place.)
 type CQ struct {
 	device *Device
 	ring   completionRing
