@@ -46,11 +46,14 @@ func (v *memoryView) Resolve(pd transport.PD, rkey RKey, va uint64, length uint3
 		m = v.table.remote[rkey]
 		v.recent, v.recentKey = m, rkey
 	}
-	if m == nil || m.revoked.Load() || m.region.PD != pd || m.region.Access&want != want {
+	if m == nil || m.revoked.Load() {
+		return transport.Span{}, false
+	}
+	r := m.region
+	if r.PD != pd || r.Access&want != want {
 		return transport.Span{}, false
 	}
 	// Written without a sum that could overflow: va+length may pass 2^64.
-	r := &m.region
 	if va < r.Base {
 		return transport.Span{}, false
 	}

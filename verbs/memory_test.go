@@ -155,7 +155,7 @@ func TestAtomicOnMemory(t *testing.T) {
 	if v, err := m.LoadUint64(8); v != 9 || err != nil {
 		t.Errorf("memory holds %d, %v", v, err)
 	}
-	d.first().memory.Store(transport.Span{Region: &m.region, Offset: 3, Length: 8}, 0x0102030405060708)
+	d.first().memory.Store(transport.Span{Region: m.region, Offset: 3, Length: 8}, 0x0102030405060708)
 	var got [8]byte
 	if err := m.Load(3, got[:]); err != nil || *(*uint64)(unsafe.Pointer(&got)) != 0x0102030405060708 {
 		t.Errorf("stored %x, %v", got, err)
@@ -235,7 +235,7 @@ func TestSGEOfALargeRegion(t *testing.T) {
 		t.Skip("regions are smaller where an int has 32 bits")
 	}
 	q, _, _, _ := newDatagramQP(t)
-	m := &MR{pd: q.pd, region: transport.Region{Length: 1 << 40, PD: q.pd.id, Access: LocalWrite}}
+	m := &MR{pd: q.pd, region: &transport.Region{Length: 1 << 40, PD: q.pd.id, Access: LocalWrite}}
 	for _, c := range []struct {
 		offset, length int64
 		want           error

@@ -23,7 +23,9 @@ import (
 type MR struct {
 	pd *PD
 	// region is read with the lock of a loop held, and changed with those of all; what never changes needs none.
-	region  transport.Region
+	// It stands apart because the requests that were posted last keep it, when the memory is gone.
+	region  *transport.Region
+	buf     []byte        // the memory, likewise; that of region until it is deregistered
 	rkey    atomic.Uint32 // region.RKey, for reading without a lock
 	revoked atomic.Bool   // a peer has invalidated the remote key
 }
@@ -46,7 +48,7 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 	if len(t.regions) >= MaxMRs {
 		return nil, fmt.Errorf("%w: %d memory regions", ErrLimit, MaxMRs)
 	}
-	m := &MR{pd: p, region: transport.Region{
+	m := &MR{pd: p, buf: buf, region: &transport.Region{
 		Base:   addressOf(buf),
 		Length: uint64(len(buf)),
 		PD:     p.id,
@@ -56,7 +58,7 @@ func (p *PD) RegisterMemory(buf []byte, access Access) (*MR, error) {
 	nic, ok := p.device.engine.(NIC)
 	if !ok {
 		m.region.LKey = LKey(t.freeKey(p.device.engine))
-	} else if err := nic.Register(&m.region); err != nil {
+	} else if err := nic.Register(m.region); err != nil {
 		return nil, err
 	}
 	t.regions[m.region.LKey] = m
@@ -109,7 +111,7 @@ func (m *MR) Len() int { return int(m.region.Length) }
 
 // Bytes is the memory. Who reads or writes it beside the engine must know from
 // completions that the engine does not (see MR).
-func (m *MR) Bytes() []byte { return m.region.Bytes }
+func (m *MR) Bytes() []byte { return m.buf }
 
 // WithBytes calls f with the memory, unless the region was deregistered: that is ErrClosed, and
 // Deregister waits for f. It is for a program that moves bytes by itself, on behalf of another that may
@@ -131,7 +133,7 @@ func (m *MR) WithBytes(f func(b []byte)) error {
 // work request. Whether the region has them is checked when the request is posted:
 // numbers that no region has stay such here.
 func (m *MR) SGE(offset, length int) SGE {
-	e := SGE{Region: &m.region, Offset: uint64(offset), Length: math.MaxUint32}
+	e := SGE{Region: m.region, Offset: uint64(offset), Length: math.MaxUint32}
 	switch {
 	case offset < 0 || length < 0:
 		e.Offset = math.MaxUint64
@@ -202,7 +204,10 @@ func (m *MR) Replace(buf []byte) error {
 		return err
 	}
 	defer m.pd.device.unlock()
-	m.region.Bytes = buf
+	m.buf = buf
+	if !m.region.Invalid {
+		m.region.Bytes = buf
+	}
 	return nil
 }
 
@@ -222,7 +227,7 @@ func (m *MR) deregisterLocked() error {
 	if m.region.Invalid {
 		return nil
 	}
-	m.region.Invalid = true
+	m.region.Invalid, m.region.Bytes = true, nil
 	t := &m.pd.device.memory
 	delete(t.regions, m.region.LKey)
 	if t.remote[m.region.RKey] == m {
@@ -230,7 +235,7 @@ func (m *MR) deregisterLocked() error {
 	}
 	t.bytes -= m.region.Length
 	if nic, ok := m.pd.device.engine.(NIC); ok {
-		return nic.Deregister(&m.region)
+		return nic.Deregister(m.region)
 	}
 	return nil
 }

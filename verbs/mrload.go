@@ -91,14 +91,14 @@ func (m *MR) Store(off int, src []byte) error {
 func (m *MR) loadPart(off int, dst []byte) {
 	m.pd.device.lockAll()
 	defer m.pd.device.unlock()
-	copy(dst, m.region.Bytes[off:])
+	copy(dst, m.buf[off:])
 }
 
 // storePart copies with all loops locked, as loadPart does.
 func (m *MR) storePart(off int, src []byte) {
 	m.pd.device.lockAll()
 	defer m.pd.device.unlock()
-	copy(m.region.Bytes[off:], src)
+	copy(m.buf[off:], src)
 }
 
 // at locks all loops and returns the place of size bytes at off, which
@@ -108,7 +108,7 @@ func (m *MR) at(off, size int) (unsafe.Pointer, error) {
 		return nil, err
 	}
 	m.pd.device.lockAll()
-	p := unsafe.Pointer(&m.region.Bytes[off])
+	p := unsafe.Pointer(&m.buf[off])
 	if uintptr(p)%uintptr(size) != 0 {
 		m.pd.device.unlock()
 		return nil, fmt.Errorf("%w: offset %d is not aligned to %d bytes", ErrRange, off, size)

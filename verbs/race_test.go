@@ -3,6 +3,7 @@ package verbs_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +75,37 @@ func TestDeregisterWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Memory that was deregistered is the program's alone, also for the collector: an idle queue pair keeps none of
+// what was last posted to it.
+func TestDeregisterFreesMemory(t *testing.T) {
+	connected(t, func(t *testing.T, p *pair) {
+		freed := make(chan struct{})
+		func() {
+			buf := make([]byte, 1<<20)
+			runtime.AddCleanup(&buf[0], func(freed chan struct{}) { close(freed) }, freed)
+			mr, err := p.a.pd.RegisterMemory(buf, verbs.LocalWrite)
+			must(t, err)
+			must(t, p.a.qp.PostRecv(&verbs.RecvWR{ID: 1, SGEs: []verbs.SGE{mr.SGE(60000, 8)}}))
+			p.b.post(verbs.SendWR{ID: 2, Op: verbs.OpSend, Inline: []byte{1}})
+			p.b.wantDone(2, verbs.OpSend)
+			p.a.wantDone(1, verbs.OpRecv)
+			p.a.post(verbs.SendWR{ID: 3, Op: verbs.OpWrite, SGEs: []verbs.SGE{mr.SGE(0, 60000)}, RemoteAddr: p.b.mr.Addr(), RKey: p.b.mr.RKey()})
+			p.a.wantDone(3, verbs.OpWrite)
+			must(t, mr.Deregister())
+			clear(mr.Bytes())
+		}()
+		for range 100 {
+			runtime.GC()
+			select {
+			case <-freed:
+				return
+			case <-time.After(10 * time.Millisecond): // cleanups run by themselves
+			}
+		}
+		t.Error("the memory is kept")
+	})
 }
 
 // Snapshot beside a writer sees each packet's payload wholly or not at all.
