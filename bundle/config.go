@@ -21,7 +21,7 @@ type WindowConfig = machine.WindowConfig
 type Config struct {
 	PD         *verbs.PD     // required; the memory of requests is of it
 	QueuePairs int           // Dial: default 4, or one for each address if that is more; a listener takes what peers ask for
-	Chunk      int           // bytes of a sub-request at most; default 32 KiB
+	Chunk      int           // bytes of a sub-request at most, with Lossy of the window instead; default 32 KiB
 	Depth      int           // sub-requests of one queue pair at most; default 16; with Lossy one
 	Requests   int           // requests, and receives, outstanding or not polled; default 1024
 	Lossy      *WindowConfig // congestion avoidance (Virtuoso §3.5); nil: none

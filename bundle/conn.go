@@ -50,11 +50,12 @@ type Conn struct {
 	boxSGE      [1]verbs.SGE // of the receive that is being posted
 }
 
-func newConn(m *cm.Manager, cfg Config, id uint64) (*Conn, error) {
+// newConn makes a connection that has no queue pair yet. onEnd, if given, is called when it has ended.
+func newConn(m *cm.Manager, cfg Config, id uint64, onEnd func()) (*Conn, error) {
 	n := cfg.QueuePairs
 	c := &Conn{
 		manager: m, cfg: cfg, id: id, start: time.Now(), done: make(chan struct{}),
-		byeSent: make(chan struct{}, 1),
+		byeSent: make(chan struct{}, 1), onEnd: onEnd,
 		machine: machine.New(machine.Config{
 			Lanes: n, Chunk: cfg.Chunk, Depth: cfg.Depth, Eager: eager, TwoSided: cfg.twoSidedChunk(),
 			Balancer: cfg.Balancer(), Window: cfg.Lossy,

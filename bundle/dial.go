@@ -32,7 +32,7 @@ func Dial(ctx context.Context, manager *cm.Manager, address string, cfg Config) 
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	c, err := newConn(manager, cfg, binary.BigEndian.Uint64(id[:]))
+	c, err := newConn(manager, cfg, binary.BigEndian.Uint64(id[:]), nil)
 	if err != nil {
 		return nil, fmt.Errorf("bundle: %w", err)
 	}

@@ -201,7 +201,7 @@ func TestWayHomeOfEnded(t *testing.T) {
 	must(t, err)
 	cfg, err := a.config(2).withDefaults(a.manager)
 	must(t, err)
-	c, err := newConn(a.manager, cfg, 77)
+	c, err := newConn(a.manager, cfg, 77, nil)
 	must(t, err)
 	c.targets = []string{l.Addr().String(), "elsewhere"}
 	if home := c.wayHome(c.lanes[0], 1); !home() {

@@ -182,12 +182,11 @@ func (l *Listener) find(h *hello, peer netip.Addr) (*Conn, string) {
 	}
 	cfg := l.cfg
 	cfg.QueuePairs = h.count
-	c, err := newConn(l.manager, cfg, h.id)
+	c, err := newConn(l.manager, cfg, h.id, func() { l.forget(h.id) })
 	if err != nil {
 		return nil, busyWord // such as no completion queue left
 	}
 	c.setRemote(netip.AddrPortFrom(peer, 0))
-	c.onEnd = func() { l.forget(h.id) }
 	a := &assembly{conn: c, came: make(map[int]bool), placed: peer}
 	a.timer = time.AfterFunc(assembleTimeout, func() { l.timeUp(a) })
 	l.conns[h.id] = a

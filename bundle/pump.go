@@ -49,8 +49,9 @@ func (c *Conn) drain() {
 	}
 }
 
-// handle takes completions; the lock is held. An error ends the connection.
-func (c *Conn) handle(completions []verbs.Completion) error {
+// handle takes completions; the lock is held. An error ends the connection, and what the peer says behind it counts no
+// more; what this side has done does.
+func (c *Conn) handle(completions []verbs.Completion) (fault error) {
 	for i := range completions {
 		x := &completions[i]
 		l := c.byQPN[x.QPN]
@@ -61,10 +62,10 @@ func (c *Conn) handle(completions []verbs.Completion) error {
 		if x.Err() != nil {
 			l.noteFailure()
 		}
-		var err error
 		switch {
+		case x.Op >= verbs.OpRecv && fault == nil:
+			fault = c.handleReceive(l, x)
 		case x.Op >= verbs.OpRecv:
-			err = c.handleReceive(l, x)
 		case x.WRID == probeTag:
 			l.probed <- x.Err()
 		case x.WRID == byeTag:
@@ -76,12 +77,9 @@ func (c *Conn) handle(completions []verbs.Completion) error {
 			outcome := outcomeOf(x)
 			c.machine.HandleDone(c.now(), machine.Tag(x.WRID), outcome, x.Err())
 		}
-		if err != nil {
-			return err
-		}
 		c.checkDown(l)
 	}
-	return nil
+	return fault
 }
 
 // handleReceive takes a message of the peer and posts its receive again.

@@ -165,7 +165,8 @@ func (c *Conn) Send(ctx context.Context, local Buffer) error {
 	return err
 }
 
-// Receive receives a message and returns its length.
+// Receive receives a message and returns its length. If its context ends it stays posted: the next message goes to
+// its memory, and is lost. A program that means to go on without it posts its receives and polls.
 func (c *Conn) Receive(ctx context.Context, local Buffer) (int, error) {
 	return c.call(ctx, Request{Op: OpReceive, Local: local})
 }
