@@ -274,7 +274,8 @@ func (ch *Channel) setHandler(ctx context.Context, h Handler) (servings int) {
 	return servings
 }
 
-// Flush waits until the peer's application has received all that was sent before.
+// Flush waits until the peer's application has received all that was sent before, but not for a message that
+// it leaves lying while it receives a thousand later ones.
 func (ch *Channel) Flush(ctx context.Context) error {
 	f := &flush{channel: ch, done: make(chan struct{})}
 	f.task.job = f

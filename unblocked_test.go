@@ -167,3 +167,23 @@ func TestHandlerContextEnds(t *testing.T) {
 		t.Errorf("%d contexts of handlers that have returned are kept", n)
 	}
 }
+
+// A message that the program does not receive is in the way of no call, however many there are and however long their
+// responses.
+func TestCallsBesideAMessageLeftLying(t *testing.T) {
+	a, b := pair(t, Config{})
+	servedBy(context.Background(), t, b, func(context.Context, *Msg) ([]byte, error) { return make([]byte, 5000), nil })
+	if err := b.Send(soon(t), []byte("left lying")); err != nil {
+		t.Fatal(err)
+	}
+	for call := range 2500 { // a control frame with a bit for each would be too long
+		m, err := a.Call(soon(t), []byte("x"))
+		if err != nil {
+			t.Fatalf("call %d: %v", call, err)
+		}
+		m.Release()
+	}
+	if m, err := a.Receive(soon(t)); err != nil || string(m.Bytes()) != "left lying" {
+		t.Errorf("the message: %v", err)
+	}
+}

@@ -114,15 +114,20 @@ func (r *receiver) cancel(call uint32) {
 	}
 }
 
+// maxBehind is how many messages of a sequence the peer is told of, from the first on that the application has not
+// received: as many as the bitmap of a control frame has room for where receives are shortest, 128 bytes.
+const maxBehind = 1000
+
 // take notes that the application has received a message. Those of its sequence count up to the first that it has
-// not received; the window opens for each.
+// not received; the window opens for each. One that it leaves lying while so many come behind it counts as well, since
+// there is no end to the responses that may, and more than so many could not be told of.
 func (r *receiver) take(m *In) {
 	m.taken = true
 	if !m.Kind.IsResponse() {
 		r.held--
 	}
 	q := m.sequence()
-	for window := &r.window[q]; window.Len() > 0 && window.At(0).taken; r.taken[q]++ {
+	for window := &r.window[q]; window.Len() > 0 && (window.At(0).taken || window.Len() > maxBehind && window.At(0).delivered); r.taken[q]++ {
 		window.Pop()
 		if q == late {
 			r.scanned = max(0, r.scanned-1)
@@ -133,7 +138,7 @@ func (r *receiver) take(m *In) {
 
 // hasRead says whether the bitmap of appendLate has something to tell.
 func (r *receiver) hasRead() bool {
-	for i := range r.window[late].Len() {
+	for i := range min(r.window[late].Len(), maxBehind) {
 		if m := r.window[late].At(i); m.remote && m.Complete() {
 			return true
 		}
@@ -153,7 +158,7 @@ const lateCount = 2
 func (r *receiver) appendLate(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(r.taken[late]&takenMask))
 	start := len(b)
-	for i := range r.window[late].Len() {
+	for i := range min(r.window[late].Len(), maxBehind) {
 		if m := r.window[late].At(i); m.remote && m.Complete() {
 			for len(b) <= start+i/8 {
 				b = append(b, 0)
