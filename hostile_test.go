@@ -162,3 +162,50 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Errorf("a stranger is accepted: %v", ch.RemoteAddr())
 	}
 }
+
+// A peer that calls and acknowledges no response keeps none of the memory that its requests came in.
+func TestMuteCaller(t *testing.T) {
+	c := open(t, Config{Linger: -1})
+	l := listen(t, c)
+	manager, options := stranger(t)
+	h := hello{small: 4096, maxMessage: 1 << 30, window: 4}
+	options.PrivateData = h.bytes()
+	room, err := options.PD.AllocMemory(4096, verbs.LocalWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const calls = 100
+	options.Prepare = func(qp *verbs.QP) (err error) {
+		for range calls + 3 { // and control frames
+			err = errors.Join(err, qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{room.All()}}))
+		}
+		return err
+	}
+	conn, err := manager.Dial(soon(t), l.Addr().String(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim, err := l.Accept(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	servedBy(context.Background(), t, victim, echo)
+	const withHeader, window = 1 << 29, 4 << 15
+	idle := heldBlocks(c)
+	for call := range uint32(calls) {
+		wr := verbs.SendWR{Op: verbs.OpSendImm, Imm: withHeader | window, Inline: headed(2, 0, 8, call+1)}
+		if err := conn.QP().PostSend(&wr); err != nil {
+			t.Fatal(err)
+		}
+		for responded := false; !responded; {
+			var done [1]verbs.Completion
+			if _, err := options.QP.SendCQ.Wait(soon(t), done[:]); err != nil || done[0].Status != 0 {
+				t.Fatalf("call %d: %v, %v", call, done[0].Err(), err)
+			}
+			responded = done[0].HasImm && done[0].Imm&(7<<29) == withHeader
+		}
+	}
+	if held := heldBlocks(c) - idle; held > calls/2 {
+		t.Errorf("%d blocks of memory are held after %d calls", held, calls)
+	}
+}

@@ -156,7 +156,11 @@ func (o *outgoing) posted(slotInUse bool) {
 		o.channel.context.memory.put(o.slot)
 		o.slot = nil
 	}
-	if o.until == untilReusable && !o.Large {
+	if o.Large {
+		return // the peer reads it, and a response may lie in its request
+	}
+	o.freeRequest()
+	if o.until == untilReusable {
 		o.finish(nil)
 	}
 }
@@ -199,6 +203,11 @@ func (o *outgoing) free() {
 		_ = o.mr.Deregister() // it fails only where the device is closed
 		o.mr = nil
 	}
+	o.freeRequest()
+}
+
+// freeRequest gives back the message that this one responds to.
+func (o *outgoing) freeRequest() {
 	if o.request != nil {
 		o.request.release()
 		o.request = nil

@@ -1,6 +1,9 @@
 package session
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // A message that the program leaves lying does not keep the peer from being told of what comes behind it, however much
 // that is: control frames stay short, and what is not acknowledged stays little.
@@ -63,4 +66,34 @@ func callFor(t *testing.T, a, b *Session, large bool) {
 		}
 	}
 	deliver(t, b, a)
+}
+
+// A peer that calls without end and never acknowledges a response ends its channel.
+func TestMutePeer(t *testing.T) {
+	a, b := pair()
+	for call := range 2 * maxUnacknowledged {
+		a.Send(1, &Out{Kind: Request, Length: 8})
+		a.Posted(a.Wanted())
+		f, ok := a.PollFrame(1, nil)
+		if !ok {
+			t.Fatalf("call %d is not sent", call)
+		}
+		const told = takenMask | 1<<takenBits // that it has received any
+		if _, err := b.Arrived(1, f.Immediate&^told, append(f.Header, make([]byte, 8)...), &In{}); err != nil {
+			if !errors.Is(err, ErrPeer) || b.Window().Unacknowledged < 1<<takenBits {
+				t.Errorf("call %d: %v", call, err)
+			}
+			return
+		}
+		for m, ok := b.PollDelivery(); ok; m, ok = b.PollDelivery() {
+			b.Taken(1, m)
+			b.Send(1, &Out{Kind: Response, Call: m.Call, Length: 8})
+		}
+		b.Posted(b.Wanted())
+		deliver(t, b, a)
+		for m, ok := a.PollDelivery(); ok; m, ok = a.PollDelivery() {
+			a.Taken(1, m)
+		}
+	}
+	t.Errorf("%d responses wait for the peer", b.Window().Unacknowledged)
 }

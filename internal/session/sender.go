@@ -114,10 +114,17 @@ func (t *sender) withdraw(m *Out) bool {
 	return t.queue.Remove(same) || t.responses.Remove(same)
 }
 
+// maxUnacknowledged bounds what the peer leaves without acknowledgement: beyond the window it is responses, which nothing else
+// bounds if it goes on calling. An honest one has as many goroutines that call at the same time, and some few.
+const maxUnacknowledged = 1 << 16
+
 // handle takes the news of a frame (algorithm 1, line 4).
 func (t *sender) handle(imm immediate) error {
 	if err := t.acknowledge(imm.sequence(), imm.taken(t.acked[imm.sequence()])); err != nil {
 		return err
+	}
+	if n := t.unacknowledged(); n > maxUnacknowledged {
+		return fmt.Errorf("%w: it acknowledges none of %d messages", ErrPeer, n)
 	}
 	edge := imm.edge(t.edge)
 	if edge-t.edge > maxWindow {
