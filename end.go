@@ -89,10 +89,10 @@ func (ch *Channel) endMessages(err error) {
 		func(m *session.Out) {
 			o := m.Ref.(*outgoing)
 			o.endTrace(c, err)
+			o.free() // before its sender is told, who may change the payload then
 			if o.Kind != session.Request {
 				o.finish(err)
 			}
-			o.free()
 			o.drop()
 		},
 		func(m *session.Out) {

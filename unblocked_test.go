@@ -187,3 +187,42 @@ func TestCallsBesideAMessageLeftLying(t *testing.T) {
 		t.Errorf("the message: %v", err)
 	}
 }
+
+// When a channel ends, the memory of a large message is its sender's again before the sender is told, which may change it
+// at once: no peer reads what it then has.
+func TestMemoryIsBackFirst(t *testing.T) {
+	server, client := open(t, Config{Memory: 1 << 20, Linger: -1}), open(t, Config{Linger: -1})
+	l := listen(t, server)
+	for range 20 {
+		a, b := dialled(t, client, l)
+		if err := a.Send(soon(t), make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := a.beginOneway(soon(t), make([]byte, 1<<20)) // which waits for the peer's memory
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.users.Add(1) // the test
+		var sending sync.WaitGroup
+		sending.Go(func() { _, _ = o.run(soon(t)) })
+		eventually(t, "the message waits", func() (starved bool) {
+			b.context.exclusive(func() { starved = b.starved })
+			return starved
+		})
+		looking := make(chan struct{})
+		sending.Go(func() {
+			close(looking)
+			for !o.finished.Load() {
+			}
+			if o.mr != nil {
+				t.Error("its sender has been told, and the peer may still read it")
+			}
+		})
+		<-looking
+		a.end(ErrClosed)
+		sending.Wait()
+		o.drop()
+		b.Close()
+		a.Close()
+	}
+}
