@@ -267,8 +267,13 @@ func (ch *Channel) setHandler(ctx context.Context, h Handler) (servings int) {
 		ch.servings++
 		servings = ch.servings
 		ch.handler, ch.handlerPlace, ch.serve = h, placeOf(h), ctx
-		for len(ch.incoming) > 0 {
-			ch.toHandler(<-ch.incoming)
+		for {
+			select { // somebody else may be receiving
+			case m := <-ch.incoming:
+				ch.toHandler(m)
+			default:
+				return
+			}
 		}
 	})
 	return servings

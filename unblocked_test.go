@@ -6,6 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/braid-rdma/braid/internal/session"
 )
 
 // servedBy lets a handler take the messages of a channel while the test runs.
@@ -224,5 +227,40 @@ func TestMemoryIsBackFirst(t *testing.T) {
 		o.drop()
 		b.Close()
 		a.Close()
+	}
+}
+
+// Who gives a channel a handler while another goroutine receives does not wait for a message that the other has taken, and
+// the context not for it.
+func TestServeBesideReceive(t *testing.T) {
+	_, b := pair(t, Config{})
+	var taken atomic.Int32
+	count := func(context.Context, *Msg) ([]byte, error) { taken.Add(1); return nil, nil }
+	servedBy(context.Background(), t, b, count)
+	const messages, rounds = 100, 3000
+	for round := range int32(rounds) {
+		for range messages {
+			m := newMsg(b)
+			m.in.Kind, m.copied = session.Oneway, true // the protocol does not know it
+			b.incoming <- m
+		}
+		given, begun := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(given)
+			close(begun)
+			b.setHandler(context.Background(), count)
+		}()
+		<-begun
+		for m := b.TryReceive(); m != nil; m = b.TryReceive() {
+			taken.Add(1)
+		}
+		select {
+		case <-given:
+		case <-time.After(10 * time.Second):
+			t.Error("the context waits for a message")
+			b.incoming <- newMsg(b) // or nothing here would ever end
+			return
+		}
+		eventually(t, "all are handled or received", func() bool { return taken.Load() == messages*(round+1) })
 	}
 }
