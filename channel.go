@@ -32,7 +32,7 @@ type Channel struct {
 
 	incoming     chan *Msg // for Receive
 	handler      Handler
-	handlerPlace string          // in the program
+	handlerPlace *string         // in the program; messages that it has refer to it, too
 	serve        context.Context // of Serve
 	sampled      atomic.Uint64   // messages sent while tracing is on
 
@@ -263,10 +263,11 @@ func (s *serving) Ready() bool { return s.arrived() || s.context.pending() }
 
 // setHandler makes the handler take what comes, and what has come.
 func (ch *Channel) setHandler(ctx context.Context, h Handler) (servings int) {
+	place := placeOf(h)
 	ch.context.exclusive(func() {
 		ch.servings++
 		servings = ch.servings
-		ch.handler, ch.handlerPlace, ch.serve = h, placeOf(h), ctx
+		ch.handler, ch.handlerPlace, ch.serve = h, &place, ctx
 		for {
 			select { // somebody else may be receiving
 			case m := <-ch.incoming:

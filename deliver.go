@@ -113,7 +113,7 @@ func (ch *Channel) respond(m *Msg) {
 // toHandler queues a message for the handler.
 func (ch *Channel) toHandler(m *Msg) {
 	if m.handler == nil {
-		m.handler = ch.handler
+		m.handler, m.place = ch.handler, ch.handlerPlace
 	}
 	if ch.handlers >= ch.context.cfg.Calls {
 		ch.parked.Push(m)

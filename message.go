@@ -32,6 +32,7 @@ type Msg struct {
 	ctx      callContext // of a call
 
 	handler Handler // nil: none has it
+	place   *string // of the handler, in the program
 	task    task    // what the owner is asked for: that the message is taken, or handled
 	// Messages that are being handled, of a channel.
 	previous, next *Msg
@@ -162,6 +163,14 @@ func (m *Msg) wasTaken() *task {
 func (m *Msg) wasHandled() *task {
 	m.task.job = (*handled)(m)
 	return &m.task
+}
+
+// handlerPlace is where the handler that has the message is in the program; "": none has it.
+func (m *Msg) handlerPlace() string {
+	if m.place == nil {
+		return ""
+	}
+	return *m.place
 }
 
 // handleAlone runs the handler in a goroutine of its own.

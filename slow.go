@@ -165,7 +165,7 @@ func (w *pollWatch) handle(c *Context, m *Msg, began time.Duration) *task {
 	if took < w.longest {
 		return after
 	}
-	w.longest, w.place, w.stack, w.remote = took, m.channel.handlerPlace, "", m.channel.RemoteAddr()
+	w.longest, w.place, w.stack, w.remote = took, m.handlerPlace(), "", m.channel.RemoteAddr()
 	if s := w.sample.Swap(nil); s != nil && s.message == m {
 		w.stack = s.stack
 	}

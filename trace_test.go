@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -450,4 +451,45 @@ func TestTracesKept(t *testing.T) {
 			t.Errorf("the slowest but %d: %v, want %v", i, tr.Total, want)
 		}
 	}
+}
+
+// A trace names the handler that the message had: none if Receive returned it, whatever handler the channel has had.
+func TestTracePlace(t *testing.T) {
+	a, b := pair(t, Config{Trace: TraceBare})
+	stop := servedBy(context.Background(), t, b, echo)
+	call(t, a)
+	stop()
+	if err := a.Send(soon(t), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := b.Receive(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Release()
+	traces := b.Context().Traces()
+	if first := traces[0]; first.Role != RoleHandler || first.Place != placeOf(echo) {
+		t.Errorf("a call was with %q: %v", first.Place, first)
+	}
+	if last := traces[len(traces)-1]; last.Role != RoleReceiver || last.Place != "" {
+		t.Errorf("what Receive returned was with %q: %v", last.Place, last)
+	}
+}
+
+// A channel gets another handler while messages are with the one it has. The race detector tells what is wrong.
+func TestTraceWhileHandlersChange(t *testing.T) {
+	a, b := pair(t, Config{Trace: TraceBare})
+	servedBy(context.Background(), t, b, echo)
+	ctx, stop := context.WithCancel(soon(t))
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		for ctx.Err() == nil {
+			b.setHandler(ctx, echo)
+		}
+	})
+	for range 500 {
+		call(t, a)
+	}
+	stop()
+	changing.Wait()
 }

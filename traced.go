@@ -216,7 +216,7 @@ func (t *traced) fetched(m *Msg) {
 func (t *traced) enter(ctx context.Context, m *Msg, now time.Duration) context.Context {
 	t.extension.Started = t.channel.context.tracer.epoch + now
 	t.mark(PhaseWait, now)
-	t.Place = t.channel.handlerPlace
+	t.Place = m.handlerPlace()
 	ctx = t.startSpan(ctx, t.channel.context.tracer.settings.Load())
 	if m.in.Trace != nil && t.Span.IsValid() {
 		m.in.Trace.Span = session.Span(t.Span)
