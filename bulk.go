@@ -13,13 +13,18 @@ import (
 type bulkQueue struct {
 	turns       fifo.Queue[*Channel]
 	starved     []*Channel    // that wait for memory
-	outstanding int           // bytes that are on their way
+	outstanding int           // bytes that are on their way, without those of channels that stand still
+	lookAt      time.Duration // when to look again for such channels, if others wait
 	memory      int           // bytes of messages that the application does not have yet
 	smallAt     time.Duration // when a small message last came while there were such; 0: never
 }
 
 // smallTime is for how long a small message counts as one that comes beside large ones.
 const smallTime = 5 * time.Millisecond
+
+// stillTime is after which time without a completion a channel stands still. What is on its way to a peer that is silent stays
+// there until the queue pair gives up, and the others need not wait for that.
+const stillTime = 50 * time.Millisecond
 
 const (
 	// fragmentsPerRead is how many are read at once while no small message comes: READs cost packets and system calls.
@@ -48,7 +53,7 @@ func (q *bulkQueue) limits(c *Context) (all, one int) {
 // mayRead says whether a channel has something to read and room for it.
 func (ch *Channel) mayRead() bool {
 	_, some := ch.session.NextFetch()
-	return some && (!ch.starved || ch.session.SkipFetch()) && ch.reads < readsPerChannel && ch.fetching < fragmentsPerChannel*ch.context.cfg.Fragment
+	return some && !ch.still && (!ch.starved || ch.session.SkipFetch()) && ch.reads < readsPerChannel && ch.fetching < fragmentsPerChannel*ch.context.cfg.Fragment
 }
 
 // add gives a channel a turn if it has a fragment to post.
@@ -67,13 +72,53 @@ func (q *bulkQueue) remove(ch *Channel) {
 // post posts fragments as far as there is room.
 func (q *bulkQueue) post(c *Context) {
 	all, one := q.limits(c)
-	for q.turns.Len() > 0 && q.outstanding < all {
+	for q.turns.Len() > 0 {
+		if q.outstanding >= all {
+			if q.forgetStill(c); q.outstanding >= all {
+				return
+			}
+		}
 		ch, _ := q.turns.Pop()
 		ch.hasTurn = false
 		if err := q.next(ch, one); err != nil {
 			ch.fail(fmt.Errorf("braid: %w", err))
 		}
 	}
+}
+
+// forgetStill has what is on its way of channels that stand still no longer count, until something of it completes. Somebody
+// waits, and looks again later.
+func (q *bulkQueue) forgetStill(c *Context) {
+	if c.at >= q.lookAt {
+		q.lookAt = c.at + stillTime/2
+		for _, ch := range c.channels {
+			if ch != nil && ch.underway > 0 && !ch.still && c.at-ch.movedAt >= stillTime {
+				ch.still = true
+				q.outstanding -= ch.underway
+			}
+		}
+	}
+	c.deadlines.set(q.turns.At(0), q.lookAt)
+}
+
+// posted notes that something long of a channel is on its way.
+func (q *bulkQueue) posted(ch *Channel, bytes int) {
+	if ch.underway == 0 {
+		ch.movedAt = ch.context.at
+	}
+	ch.underway += bytes
+	q.outstanding += bytes
+}
+
+// completed notes that it is no longer.
+func (q *bulkQueue) completed(ch *Channel, bytes int) {
+	if ch.still {
+		ch.still = false
+		q.outstanding += ch.underway
+	}
+	ch.underway -= bytes
+	q.outstanding -= bytes
+	ch.movedAt = ch.context.at
 }
 
 // next posts a fragment of a channel, of messages and of one-sided operations by turns, and gives it another turn.
@@ -130,7 +175,7 @@ func (q *bulkQueue) read(ch *Channel, most int) error {
 	}
 	ch.reads++
 	ch.fetching += f.Length
-	q.outstanding += f.Length
+	q.posted(ch, f.Length)
 	return nil
 }
 
@@ -165,7 +210,7 @@ func (f *fetch) completed(c *Context, e *verbs.Completion) {
 	ch := f.message.channel
 	ch.reads--
 	ch.fetching -= f.length
-	c.bulk.outstanding -= f.length
+	c.bulk.completed(ch, f.length)
 	if e.Status != 0 || ch.ended.Load() != nil {
 		c.bulk.post(c) // others may have waited for it
 		ch.queuePairFailed()

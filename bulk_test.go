@@ -123,3 +123,36 @@ func (c *Context) bulkOutstanding() (n int) {
 	c.exclusive(func() { n = c.bulk.outstanding })
 	return n
 }
+
+// What is on its way to a peer that is silent keeps nothing long of other channels waiting.
+func TestLongOnesBesideASilentPeer(t *testing.T) {
+	cfg := Config{Patience: time.Minute, Mock: MockOff, Linger: -1}
+	c, silent := open(t, cfg), open(t, cfg)
+	a, b := dialled(t, c, listen(t, open(t, cfg)))
+	to, from := dialled(t, c, listen(t, silent))
+	data := make([]byte, 16<<20)
+	_, r := remote(t, b, a, len(data), CanWrite)
+	_, s := remote(t, from, to, len(data), CanWrite)
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	writing.Go(func() {
+		for to.Write(ctx, data, s) == nil {
+		}
+	})
+	eventually(t, "something is on its way", func() bool { return c.bulkOutstanding() > 0 })
+	cut(true, silent)
+	c.exclusive(func() { c.bulk.smallAt = c.at + time.Hour }) // as if small messages came all the time
+	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := a.Write(within, data, r); err != nil {
+		t.Errorf("beside %d bytes to a silent peer: %v", c.bulkOutstanding(), err)
+	}
+	if err := to.Err(); err != nil {
+		t.Errorf("the peer was not silent: %v", err)
+	}
+	cut(false, silent)
+	stop()
+	eventually(t, "nothing is on its way", func() bool { return c.bulkOutstanding() == 0 })
+}

@@ -54,6 +54,9 @@ type Channel struct {
 	place     int
 	reads     int              // outstanding
 	hasTurn   bool             // in the bulkQueue
+	underway  int              // bytes of what is long that are on their way
+	movedAt   time.Duration    // when something last completed, or nothing was on its way
+	still     bool             // for so long that they do not count
 	fetching  int              // bytes that READs of large messages are on their way for
 	partial   fifo.Queue[*Msg] // that are being fetched
 	handling  *Msg             // messages that handlers have, and how many

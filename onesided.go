@@ -148,7 +148,7 @@ func (t *transfer) length() (n int) {
 }
 
 // mayTransfer says whether a channel has a fragment of a one-sided operation to post and room for it.
-func (ch *Channel) mayTransfer() bool { return ch.transfers.Len() > 0 && ch.mayPost() }
+func (ch *Channel) mayTransfer() bool { return ch.transfers.Len() > 0 && !ch.still && ch.mayPost() }
 
 func (ch *Channel) mayPost() bool { return ch.reads < readsPerChannel && !ch.broken }
 
@@ -212,7 +212,7 @@ func (t *transfer) post() error {
 		}
 		ch.reads++
 		t.pending++
-		c.bulk.outstanding += f.length
+		c.bulk.posted(ch, f.length)
 	}
 	if t.offset += n; t.offset == len(a.local) {
 		t.part, t.offset = t.part+1, 0
@@ -227,7 +227,7 @@ type fragment struct {
 }
 
 func (f *fragment) completed(c *Context, e *verbs.Completion) {
-	c.bulk.outstanding -= f.length
+	c.bulk.completed(f.transfer.channel, f.length)
 	f.transfer.completed(c, e)
 	if e.Status != 0 || f.transfer.channel.ended.Load() != nil {
 		c.bulk.post(c) // others may have waited for it
