@@ -141,7 +141,7 @@ func (r *Remote) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("braid: remote memory in %d bytes, want %d", len(b), remoteLen)
 	}
 	r.addr, r.length, r.key = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), verbs.RKey(binary.BigEndian.Uint32(b[16:]))
-	if r.length > verbs.MaxRegion || r.addr > -r.length {
+	if r.length > verbs.MaxRegion || r.length > 0 && r.addr > -r.length {
 		return fmt.Errorf("braid: remote memory of %d bytes at %#x", r.length, r.addr)
 	}
 	return nil

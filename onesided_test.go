@@ -195,3 +195,26 @@ func TestRemoteFile(t *testing.T) {
 		t.Errorf("beyond the end: %d, %v", n, err)
 	}
 }
+
+// A part of no bytes can be told to a peer as any other, which then reads and writes nothing.
+func TestRemoteOfNoBytes(t *testing.T) {
+	a, b := pair(t, Config{})
+	_, r := remote(t, b, a, 64, CanRead|CanWrite)
+	text, err := r.Slice(8, 8).MarshalBinary()
+	var part Remote
+	if err == nil {
+		err = part.UnmarshalBinary(text)
+	}
+	if err != nil || part != r.Slice(8, 8) {
+		t.Fatalf("%v as %v: %v", r.Slice(8, 8), part, err)
+	}
+	if err := errors.Join(a.Read(soon(t), nil, part), a.Write(soon(t), nil, part)); err != nil {
+		t.Error(err)
+	}
+	for _, beyond := range []Remote{{addr: ^uint64(0), length: 2}, {length: 1 << 63}} {
+		text, _ := beyond.MarshalBinary()
+		if err := part.UnmarshalBinary(text); err == nil {
+			t.Errorf("memory beyond all addresses: %v", part)
+		}
+	}
+}
