@@ -36,6 +36,10 @@ const greetingTime = 3 * time.Second
 // ErrSilent means that a program does not say who it is.
 var ErrSilent = errors.New("the program does not respond; is it stopped?")
 
+// errLines is a request that others wrote, in more lines than one. JSON may have them between its words, but a program takes each line
+// for a request of its own: a change within one that Changes takes for harmless.
+var errLines = errors.New("a request is one line")
+
 // Programs yields the programs of this user, or for root of all, that offer a socket, connected; whoever takes one closes it. A socket that cannot be
 // used is an error, after which others follow. They are asked at the same time, so that one that is stopped does not
 // hold up the others.
@@ -195,9 +199,13 @@ type socket struct {
 
 // exchange sends a line and reads one. The end of the context ends the connection.
 func (s *socket) exchange(ctx context.Context, line []byte) (response []byte, err error) {
+	line = bytes.TrimSpace(line)
+	if bytes.IndexByte(line, '\n') >= 0 {
+		return nil, errLines
+	}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
-	if _, err = s.Write(append(bytes.TrimSpace(line), '\n')); err == nil {
+	if _, err = s.Write(append(line, '\n')); err == nil {
 		response, err = readLine(s.lines)
 	}
 	if ctx.Err() != nil {

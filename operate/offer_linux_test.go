@@ -300,6 +300,28 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// TestRequestWithinARequest checks that an operator elsewhere who may only read brings no change along: what is one document, as Changes reads it, is three
+// lines to a program.
+func TestRequestWithinARequest(t *testing.T) {
+	_, a, _ := connected(t, verbs.RC)
+	values := parameters{"a": "1"}
+	_, p := offered(t, Source{Device: a.dev, Parameters: values.list, Set: values.set})
+	line := []byte("{\"do\":\"identity\",\"unknown\":\n{\"do\":\"set\",\"values\":{\"a\":\"2\"},\"by\":\"eve\"}\n}")
+	if changes, _ := Changes(line); changes {
+		t.Fatalf("%s is known to change something", line)
+	}
+	if response, err := p.Exchange(t.Context(), line); err == nil {
+		t.Errorf("the response is %s", response)
+	}
+	for range 2 { // later than whatever the lines have done
+		_, err := p.Exchange(t.Context(), []byte(`{"do":"identity"}`))
+		must(t, err)
+	}
+	if values["a"] != "1" {
+		t.Error("something is changed")
+	}
+}
+
 // TestLongRequestEndsTheConnection checks that a line without an end does not fill the memory of a program, and that the operator is told.
 func TestLongRequestEndsTheConnection(t *testing.T) {
 	_, a, _ := connected(t, verbs.RC)
