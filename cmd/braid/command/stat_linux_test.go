@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -163,5 +164,15 @@ func TestShortTime(t *testing.T) {
 		if got := shortTime(d).String(); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
+	}
+}
+
+// A program can publish whatever it likes, and one of another version nothing of when a channel was active: the command ends all the same.
+func TestStatOfNonsense(t *testing.T) {
+	c := &middleware.PublishedContext{Read: time.Now(), Channels: []middleware.PublishedChannel{{Stats: middleware.Stats{RTT: math.MaxInt64}}}}
+	var b strings.Builder
+	printContext(&b, c, nil)
+	if !strings.Contains(b.String(), "2561111h6m40s") {
+		t.Errorf("got %s", b.String())
 	}
 }

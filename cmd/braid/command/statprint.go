@@ -50,11 +50,11 @@ func printContext(w io.Writer, c, earlier *middleware.PublishedContext) {
 
 // shortTime is a time with three digits or so.
 func shortTime(d time.Duration) time.Duration {
-	for unit := time.Duration(1); ; unit *= 10 {
-		if d < 1000*unit {
-			return d.Round(unit)
-		}
+	unit := time.Duration(1)
+	for d/1000 >= unit { // no product, which the longest times have no room for: those of a program that publishes nonsense
+		unit *= 10
 	}
+	return d.Round(unit)
 }
 
 // statJSON is what `braid stat --json` prints.
