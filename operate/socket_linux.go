@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -112,16 +113,36 @@ func isSocket(name string) bool {
 	return strings.HasPrefix(name, socketPrefix) && strings.HasSuffix(name, socketSuffix)
 }
 
+// settled is when a socket that was made is listened to.
+const settled = time.Second
+
 // removeStale removes the sockets of processes that were killed.
 func removeStale(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if !isSocket(e.Name()) {
-			continue
-		}
-		pid, _, _ := strings.Cut(strings.TrimPrefix(e.Name(), socketPrefix), "-")
-		if n, err := strconv.Atoi(pid); err == nil && errors.Is(unix.Kill(n, 0), unix.ESRCH) {
-			_ = os.Remove(filepath.Join(dir, e.Name())) // another process may have
+		if path := filepath.Join(dir, e.Name()); isSocket(e.Name()) && isGone(e.Name()) && deserted(path) {
+			_ = os.Remove(path) // another process may have
 		}
 	}
+}
+
+// isGone says whether the process in the name of a socket is not there. The number of this process may be that of one before it: in a container
+// each of them may be the first.
+func isGone(name string) bool {
+	pid, _, _ := strings.Cut(strings.TrimPrefix(name, socketPrefix), "-")
+	n, err := strconv.Atoi(pid)
+	return err == nil && (n == os.Getpid() || errors.Is(unix.Kill(n, 0), unix.ESRCH))
+}
+
+// deserted says whether no process listens to a socket. One in another container may, where numbers of processes are others.
+func deserted(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || time.Since(info.ModTime()) < settled {
+		return false
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, unix.ECONNREFUSED)
 }

@@ -8,19 +8,22 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/braid-rdma/braid/verbs"
 )
 
-// TestStaleSockets checks that what a killed process has left is passed over, and removed by the next one.
+// TestStaleSockets checks that what killed processes have left is passed over, and removed by the next one; also what one has left that had the
+// number of this one, as in a container that is started again.
 func TestStaleSockets(t *testing.T) {
 	dir := directory(t)
-	const dead = 1 << 30 // no process has this number
-	stale := filepath.Join(dir, fmt.Sprintf("%s%d-1-abc%s", socketPrefix, dead, socketSuffix))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: stale})
-	must(t, err)
-	l.SetUnlinkOnClose(false)
-	l.Close()
+	var stale []string
+	for i, pid := range []int{dead, os.Getpid()} {
+		path, l := socketOf(t, dir, pid, i)
+		l.SetUnlinkOnClose(false)
+		l.Close()
+		stale = append(stale, path)
+	}
 	for p, err := range Programs(t.Context()) {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -28,9 +31,39 @@ func TestStaleSockets(t *testing.T) {
 	o, err := Offer(Source{Device: a.dev})
 	must(t, err)
 	defer o.Close()
-	if _, err := os.Stat(stale); err == nil {
-		t.Error("the socket of a dead process is still there")
+	for _, path := range stale {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("the socket of a dead process is still there: %s", path)
+		}
 	}
+}
+
+// TestSocketsOfOtherContainers checks that a socket at which somebody listens stays, though no process here has its number: the directory may be
+// used by containers, each with numbers of its own.
+func TestSocketsOfOtherContainers(t *testing.T) {
+	path, l := socketOf(t, directory(t), dead, 1)
+	defer l.Close()
+	_, a, _ := connected(t, verbs.RC)
+	o, err := Offer(Source{Device: a.dev})
+	must(t, err)
+	defer o.Close()
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// dead is a number that no process has.
+const dead = 1 << 30
+
+// socketOf makes the socket of a process, which is not new.
+func socketOf(t *testing.T, dir string, pid, number int) (string, *net.UnixListener) {
+	t.Helper()
+	path := filepath.Join(dir, fmt.Sprintf("%s%d-%d-abc%s", socketPrefix, pid, number, socketSuffix))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: path})
+	must(t, err)
+	made := time.Now().Add(-settled)
+	must(t, os.Chtimes(path, made, made))
+	return path, l
 }
 
 // TestStoppedProgram checks that one that says nothing does not keep the operator from the others.
