@@ -193,12 +193,11 @@ func checkOwner(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// removeStale removes what dead processes have left.
+// removeStale removes what dead processes have left, also one that had the number of this one, as in a container that is started again.
 func removeStale(dir string) {
 	entries, _ := os.ReadDir(dir)
-	own := prefix + strconv.Itoa(os.Getpid()) + "-"
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), own) || !strings.HasPrefix(e.Name(), prefix) && !abandoned(e) {
+		if !strings.HasPrefix(e.Name(), prefix) && !abandoned(e) {
 			continue
 		}
 		if f, err := open(filepath.Join(dir, e.Name())); err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -359,6 +360,23 @@ func TestStaleFiles(t *testing.T) {
 	publish(t, dir)
 	if _, err := Read(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after the next context: %v", err)
+	}
+}
+
+// What a process has left that had the number of this one is removed, and what this one publishes is not.
+func TestStaleFileOfTheSameNumber(t *testing.T) {
+	dir := directory(t)
+	f := publish(t, dir)
+	content, err := os.ReadFile(f.Path())
+	must(t, err)
+	stale := filepath.Join(dir, fmt.Sprintf("%s%d-1-abc", prefix, os.Getpid()))
+	must(t, os.WriteFile(stale, content, 0o600))
+	publish(t, dir)
+	if _, err := os.Stat(stale); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of an earlier process: %v", err)
+	}
+	if s, err := Read(f.Path()); err != nil || !s.Alive {
+		t.Errorf("of this process: %+v, %v", s, err)
 	}
 }
 
