@@ -189,12 +189,16 @@ func (o *Offering) do(q *request) (any, error) {
 		}
 		return o.source.Parameters(), nil
 	case askSet:
+		o.changing.Lock()
+		defer o.changing.Unlock()
 		return o.set(q.Values, q.By, q.DryRun, 0)
 	case askHistory:
 		o.changing.Lock()
 		defer o.changing.Unlock()
 		return slices.Clone(o.changes), nil
 	case askRollBack:
+		o.changing.Lock()
+		defer o.changing.Unlock()
 		return o.rollBack(q.Change, q.By)
 	case askTraces:
 		if o.source.Traces == nil {
@@ -205,7 +209,7 @@ func (o *Offering) do(q *request) (any, error) {
 	return nil, fmt.Errorf("this version of braid does not know %q", q.Do)
 }
 
-// set changes parameters, all or none, and remembers it.
+// set changes parameters, all or none, and remembers it. It is the only change at this time.
 func (o *Offering) set(values map[string]string, by string, dryRun bool, undoes int) (*Change, error) {
 	if o.source.Set == nil {
 		return nil, errNoParameters
@@ -213,8 +217,6 @@ func (o *Offering) set(values map[string]string, by string, dryRun bool, undoes 
 	if len(values) == 0 {
 		return nil, errors.New("nothing is to be changed")
 	}
-	o.changing.Lock()
-	defer o.changing.Unlock()
 	before := o.values(values)
 	if err := o.source.Set(values, dryRun); err != nil {
 		return nil, err
@@ -244,11 +246,9 @@ func (o *Offering) values(names map[string]string) map[string]string {
 	return now
 }
 
-// rollBack undoes a change, unless somebody has changed the same since. Number 0 is the last one that was not undone.
+// rollBack undoes a change, unless somebody has changed the same since: nobody does meanwhile. Number 0 is the last one that was not undone.
 func (o *Offering) rollBack(number int, by string) (*Change, error) {
-	o.changing.Lock()
 	c, err := o.toUndo(number)
-	o.changing.Unlock()
 	if err != nil {
 		return nil, err
 	}

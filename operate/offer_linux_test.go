@@ -257,6 +257,27 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestRollBackIsAlone checks that nobody changes anything between the look at what is set and the roll-back, which would be undone as well.
+func TestRollBackIsAlone(t *testing.T) {
+	_, a, _ := connected(t, verbs.RC)
+	values := parameters{"a": "1"}
+	var o *Offering
+	look := func() []Parameter {
+		if o.changing.TryLock() {
+			o.changing.Unlock()
+			t.Error("another change may begin")
+		}
+		return values.list()
+	}
+	o, p := offered(t, Source{Device: a.dev, Parameters: look, Set: values.set})
+	_, err := p.Set(t.Context(), map[string]string{"a": "2"}, "ann", false)
+	must(t, err)
+	c, err := p.RollBack(t.Context(), 0, "bob")
+	if err != nil || c.After["a"] != "1" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // TestHistoryIsBounded checks that the changes of a busy operator do not fill the memory of a program.
 func TestHistoryIsBounded(t *testing.T) {
 	_, a, _ := connected(t, verbs.RC)
