@@ -128,12 +128,12 @@ func (f *admSetFlags) apply(cmd *cobra.Command, programs []*operate.Program) ([]
 			return nil, err
 		}
 		if err := f.watch(ctx, cmd.ErrOrStderr(), first, before); err != nil {
-			return nil, errors.Join(err, undo(ctx, first))
+			return nil, errors.Join(err, undo(ctx, first, changes))
 		}
 	}
 	rest, err := f.setOrUndo(ctx, programs[len(first):])
 	if err != nil {
-		return nil, errors.Join(err, undo(ctx, first))
+		return nil, errors.Join(err, undo(ctx, first, changes))
 	}
 	return append(changes, rest...), nil
 }
@@ -154,18 +154,18 @@ func (f *admSetFlags) setEach(ctx context.Context, programs []*operate.Program, 
 func (f *admSetFlags) setOrUndo(ctx context.Context, programs []*operate.Program) ([]ofProgram[*operate.Change], error) {
 	changes, err := f.setEach(ctx, programs, false)
 	if err != nil {
-		return nil, errors.Join(err, undo(ctx, programs[:len(changes)]))
+		return nil, errors.Join(err, undo(ctx, programs, changes))
 	}
 	return changes, nil
 }
 
-// undo rolls back what was just changed, also where the command is interrupted.
-func undo(ctx context.Context, programs []*operate.Program) error {
+// undo rolls back what was changed in the first of some programs, also where the command is interrupted, and nothing that others have changed there since.
+func undo(ctx context.Context, programs []*operate.Program, changes []ofProgram[*operate.Change]) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	var wrong []error
-	for _, p := range programs {
-		if _, err := p.RollBack(ctx, 0, operator()); err != nil {
+	for i, c := range changes {
+		if _, err := programs[i].RollBack(ctx, c.Result.Number, operator()); err != nil {
 			wrong = append(wrong, fmt.Errorf("roll back: %w", err))
 		}
 	}

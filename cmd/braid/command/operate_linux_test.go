@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/braid-rdma/braid/cmd/braid/internal/cli"
 	"github.com/braid-rdma/braid/operate"
 )
@@ -98,6 +100,43 @@ func TestAdm(t *testing.T) {
 		{"set"}, {"set", "keepalive=7s"}, {"set", "--all"}, {"set", "a=1", "a=2", "--all"}, {"set", "a=1", "--all", "--canary", "-1"}, {"dance"},
 	} {
 		adm(cli.ExitUsage, args...)
+	}
+}
+
+// What is undone is the change that was made, though somebody has changed something else meanwhile.
+func TestAdmUndoesItsOwnChange(t *testing.T) {
+	statDir(t)
+	statTraffic(t)
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	programs, err := (&programs{}).connect(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closePrograms(programs)
+	f := admSetFlags{values: map[string]string{"keepalive": "7s"}}
+	changes, err := f.setOrUndo(t.Context(), programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range programs {
+		if _, err := p.Set(t.Context(), map[string]string{"linger": "1s"}, "bob", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := undo(t.Context(), programs, changes); err != nil {
+		t.Error(err)
+	}
+	for _, p := range programs {
+		all, err := p.Parameters(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, parameter := range all {
+			if want, ok := map[string]string{"keepalive": "10s", "linger": "1s"}[parameter.Name]; ok && parameter.Value != want {
+				t.Errorf("%v: %s is %s, want %s", &p.Identity, parameter.Name, parameter.Value, want)
+			}
+		}
 	}
 }
 
