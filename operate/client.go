@@ -208,8 +208,11 @@ func (s *socket) exchange(ctx context.Context, line []byte) (response []byte, er
 	if _, err = s.Write(append(line, '\n')); err == nil {
 		response, err = readLine(s.lines)
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET): // the last two where it has not read the request
+		err = fmt.Errorf("the program has ended, or has too many operators: %w", io.ErrUnexpectedEOF)
 	}
 	return response, err
 }
@@ -224,8 +227,6 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 			return nil, fmt.Errorf("a response of more than %d bytes", maxResponse)
 		case err == nil:
 			return line, nil
-		case errors.Is(err, io.EOF):
-			return nil, fmt.Errorf("the program has ended, or has too many operators: %w", io.ErrUnexpectedEOF)
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}

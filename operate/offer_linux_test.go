@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/netip"
@@ -361,7 +362,7 @@ func TestLongRequestEndsTheConnection(t *testing.T) {
 	must(t, err)
 }
 
-// TestCrowd checks that only some operators are served at a time, and others later.
+// TestCrowd checks that only some operators are served at a time, and others later, and that these are told why.
 func TestCrowd(t *testing.T) {
 	_, a, _ := connected(t, verbs.RC)
 	o, p := offered(t, Source{Device: a.dev})
@@ -370,6 +371,9 @@ func TestCrowd(t *testing.T) {
 		for len(all) <= maxOperators {
 			one, err := Dial(t.Context(), o.Path())
 			if err != nil {
+				if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "too many operators") {
+					t.Errorf("one too many is told: %v", err)
+				}
 				break
 			}
 			all = append(all, one)
