@@ -15,8 +15,11 @@ import (
 	"time"
 )
 
-// maxResponse is how long a response may be.
-const maxResponse = 64 << 20
+// maxResponse is how long a response may be, and maxGreeting the first one: root is greeted by whoever likes, all at the same time.
+const (
+	maxResponse = 64 << 20
+	maxGreeting = 256 << 10
+)
 
 // Program is a program that offers its socket, seen from an operator's side. One goroutine at a time uses it.
 type Program struct {
@@ -81,11 +84,13 @@ func Dial(ctx context.Context, path string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{carrier: &socket{conn, bufio.NewReader(conn)}}
+	s := &socket{conn, bufio.NewReader(conn), maxGreeting}
+	p := &Program{carrier: s}
 	if err := p.ask(ctx, &request{Do: askIdentity}, &p.Identity); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	s.most = maxResponse
 	return p, nil
 }
 
@@ -195,6 +200,7 @@ func (p *Program) ask(ctx context.Context, q *request, result any) error {
 type socket struct {
 	net.Conn
 	lines *bufio.Reader
+	most  int // how long a response may be
 }
 
 // exchange sends a line and reads one. The end of the context ends the connection.
@@ -206,7 +212,7 @@ func (s *socket) exchange(ctx context.Context, line []byte) (response []byte, er
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
 	if _, err = s.Write(append(line, '\n')); err == nil {
-		response, err = readLine(s.lines)
+		response, err = readLine(s.lines, s.most)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -218,13 +224,13 @@ func (s *socket) exchange(ctx context.Context, line []byte) (response []byte, er
 }
 
 // readLine reads a line that is not too long.
-func readLine(r *bufio.Reader) (line []byte, err error) {
+func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > maxResponse:
-			return nil, fmt.Errorf("a response of more than %d bytes", maxResponse)
+		case len(line) > most:
+			return nil, fmt.Errorf("a response of more than %d bytes", most)
 		case err == nil:
 			return line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):

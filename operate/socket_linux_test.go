@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,33 @@ func TestStoppedProgram(t *testing.T) {
 	}
 	if responded != 1 || failed != 1 {
 		t.Errorf("%d programs responded, %d did not", responded, failed)
+	}
+}
+
+// TestLongGreeting checks that who says without end who it is does not fill the memory of an operator, who may be root and asks all at the same time.
+func TestLongGreeting(t *testing.T) {
+	path, l := socketOf(t, directory(t), dead, 1)
+	defer l.Close()
+	said := make(chan int)
+	go func() {
+		n := 0
+		defer func() { said <- n }()
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for part := []byte(strings.Repeat("x", 4096)); err == nil && n < maxResponse; {
+			var more int
+			more, err = conn.Write(part)
+			n += more
+		}
+	}()
+	if p, err := Dial(t.Context(), path); err == nil {
+		t.Errorf("%+v", p)
+	}
+	if n := <-said; n > 1<<22 { // with what the socket holds
+		t.Errorf("%d bytes were taken", n)
 	}
 }
 
