@@ -33,10 +33,14 @@ type carrier interface {
 	Close() error
 }
 
-// greetingTime is how long a program may take to say who it is: one that was stopped never does.
-const greetingTime = 3 * time.Second
+const (
+	// greetingTime is how long a program may take to say who it is: one that was stopped never does.
+	greetingTime = 3 * time.Second
+	// responseTime is for any other response, besides the time for which samples are taken. Changes wait for channels, and for each other.
+	responseTime = 30 * time.Second
+)
 
-// ErrSilent means that a program does not say who it is.
+// ErrSilent means that a program does not say who it is, or has stopped to respond.
 var ErrSilent = errors.New("the program does not respond; is it stopped?")
 
 // errLines is a request that others wrote, in more lines than one. JSON may have them between its words, but a program takes each line
@@ -178,6 +182,8 @@ func (p *Program) RollBack(ctx context.Context, change int, by string) (*Change,
 
 // ask sends a request and reads the response into result.
 func (p *Program) ask(ctx context.Context, q *request, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, min(max(0, q.For), maxTook)+responseTime, ErrSilent)
+	defer cancel()
 	q.Schema = schema
 	line, err := json.Marshal(q)
 	if err != nil {
