@@ -193,7 +193,7 @@ func (p *Program) ask(ctx context.Context, q *request, result any) error {
 		return err
 	}
 	var r response
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := json.Unmarshal(plain(line), &r); err != nil {
 		return err
 	}
 	if r.Error != "" {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"strings"
+	"unicode"
 )
 
 // Snapshot is what a file said when it was read.
@@ -149,8 +151,13 @@ func number(b []byte) uint64 {
 	return binary.NativeEndian.Uint64(b)
 }
 
-// String is a text field.
+// String is a text field, without the control characters that a terminal would obey which shows it.
 func String(b []byte) string {
 	text, _, _ := bytes.Cut(b, []byte{0})
-	return string(text)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, string(text))
 }

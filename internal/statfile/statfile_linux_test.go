@@ -150,6 +150,14 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+func TestString(t *testing.T) {
+	for text, want := range map[string]string{"mp\x00\x00rest": "mp", "": "", "ünï": "ünï", "\x1b[2J\x9b2J\n": "\ufffd[2J\ufffd2J\ufffd"} {
+		if got := String([]byte(text)); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // A reader that knows other fields than the writer gets what both know, and the rest by name.
 func TestOtherVersion(t *testing.T) {
 	f := publish(t, directory(t))
