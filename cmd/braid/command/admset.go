@@ -138,10 +138,17 @@ func (f *admSetFlags) apply(cmd *cobra.Command, programs []*operate.Program) ([]
 	return append(changes, rest...), nil
 }
 
-// setEach sets the values in programs, one after the other, and stops at the first that refuses.
+// setEach sets the values in programs, one after the other, and stops at the first that refuses, or when the command is interrupted.
 func (f *admSetFlags) setEach(ctx context.Context, programs []*operate.Program, dryRun bool) (changes []ofProgram[*operate.Change], err error) {
+	setting := ctx
+	if !dryRun {
+		setting = context.WithoutCancel(ctx) // a program that was asked obeys, and only who waits for its response can undo that
+	}
 	for _, p := range programs {
-		c, err := p.Set(ctx, f.values, operator(), dryRun)
+		var c *operate.Change
+		if err = ctx.Err(); err == nil {
+			c, err = p.Set(setting, f.values, operator(), dryRun)
+		}
 		if err != nil {
 			return changes, fmt.Errorf("nothing is changed: %w", err)
 		}

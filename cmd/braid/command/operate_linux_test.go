@@ -1,9 +1,12 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +140,31 @@ func TestAdmUndoesItsOwnChange(t *testing.T) {
 				t.Errorf("%v: %s is %s, want %s", &p.Identity, parameter.Name, parameter.Value, want)
 			}
 		}
+	}
+}
+
+// A command that is interrupted while a program obeys undoes that as well.
+func TestAdmInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var asked []string
+	program := func(pid int, obeying func()) *operate.Program {
+		return operate.Remote(operate.Identity{PID: pid}, func(ctx context.Context, line []byte) ([]byte, error) {
+			var q struct{ Do string }
+			if err := json.Unmarshal(line, &q); err != nil {
+				return nil, err
+			}
+			asked = append(asked, fmt.Sprintf("%s %d", q.Do, pid))
+			obeying()
+			return []byte(`{"result":{"number":1}}`), ctx.Err()
+		})
+	}
+	programs := []*operate.Program{program(1, func() {}), program(2, interrupt), program(3, func() {})}
+	f := admSetFlags{values: map[string]string{"keepalive": "7s"}}
+	if changes, err := f.setOrUndo(ctx, programs); !errors.Is(err, context.Canceled) || len(changes) != 0 {
+		t.Errorf("%+v, %v", changes, err)
+	}
+	if want := []string{"set 1", "set 2", "rollback 1", "rollback 2"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
 	}
 }
 
