@@ -168,10 +168,9 @@ func (f *admSetFlags) setOrUndo(ctx context.Context, programs []*operate.Program
 
 // undo rolls back what was changed in the first of some programs, also where the command is interrupted, and nothing that others have changed there since.
 func undo(ctx context.Context, programs []*operate.Program, changes []ofProgram[*operate.Change]) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	var wrong []error
-	for i, c := range changes {
+	for i, c := range changes { // each has its own time: some wait for their channels to move
 		if _, err := programs[i].RollBack(ctx, c.Result.Number, operator()); err != nil {
 			wrong = append(wrong, fmt.Errorf("roll back: %w", err))
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -166,6 +168,30 @@ func TestAdmInterrupted(t *testing.T) {
 	if want := []string{"set 1", "set 2", "rollback 1", "rollback 2"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %v, want %v", asked, want)
 	}
+}
+
+// Programs that wait for their channels to move are all rolled back, however many there are.
+func TestAdmUndoesSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var programs []*operate.Program
+		var changes []ofProgram[*operate.Change]
+		undone := 0
+		for range 3 {
+			programs = append(programs, operate.Remote(operate.Identity{}, func(ctx context.Context, _ []byte) ([]byte, error) {
+				select {
+				case <-time.After(5 * time.Second):
+					undone++
+					return []byte(`{"result":{}}`), nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}))
+			changes = append(changes, ofProgram[*operate.Change]{Result: &operate.Change{Number: 1}})
+		}
+		if err := undo(t.Context(), programs, changes); err != nil || undone != len(programs) {
+			t.Errorf("%d are rolled back: %v", undone, err)
+		}
+	})
 }
 
 // `braid stat --qp` shows devices, queue pairs and paths.
