@@ -190,7 +190,10 @@ func (p *Program) ask(ctx context.Context, q *request, result any) error {
 		return err
 	}
 	if line, err = p.carrier.exchange(ctx, line); err != nil {
-		return err
+		if p.PID == 0 { // who it is, is what was asked
+			return err
+		}
+		return fmt.Errorf("%v: %w", &p.Identity, err)
 	}
 	var r response
 	if err := json.Unmarshal(plain(line), &r); err != nil {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// TestProgramThatStops checks that an operator does not wait without end for a program that was stopped after it said who it is.
+// TestProgramThatStops checks that an operator does not wait without end for a program that was stopped after it said who it is, and is told which it is.
 func TestProgramThatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := Remote(Identity{PID: 1}, func(ctx context.Context, _ []byte) ([]byte, error) {
+		p := Remote(Identity{PID: 4711, Number: 1, Program: "serve"}, func(ctx context.Context, _ []byte) ([]byte, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		})
-		if _, err := p.Parameters(context.Background()); !errors.Is(err, ErrSilent) {
+		if _, err := p.Parameters(context.Background()); !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), "serve (4711.1)") {
 			t.Error(err)
 		}
 		began := time.Now()
