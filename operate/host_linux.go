@@ -22,9 +22,10 @@ type hostTimes struct {
 
 // until is how busy the machine was between two looks.
 func (h hostTimes) until(later hostTimes) Host {
-	all := max(1, float64(later.all-h.all))
+	idle, given := since(later.idle, h.idle), since(later.stolen, h.stolen) // proc(5): the time of iowait may decrease
+	all := float64(max(1, since(later.all, h.all), idle+given))
 	return Host{
-		Processors: runtime.NumCPU(), Busy: 1 - float64(later.idle-h.idle)/all, Stolen: float64(later.stolen-h.stolen) / all,
+		Processors: runtime.NumCPU(), Busy: 1 - float64(idle)/all, Stolen: float64(given) / all,
 		Own: later.own - h.own, Delayed: max(0, later.delayed-h.delayed), // a thread may have ended
 	}
 }
