@@ -73,6 +73,14 @@ func sockets() iter.Seq[string] {
 	}
 }
 
+// othersDirs are where the programs of all users may have sockets.
+var othersDirs = []string{"/run/user/*/braid", "/dev/shm/braid-*"}
+
+func isNoDirectory(path string) bool {
+	info, err := os.Lstat(path)
+	return err != nil || !info.IsDir()
+}
+
 // directories are where sockets are: those of this user alone and, for root, those of others.
 func directories() (all []string) {
 	for _, dir := range statfile.ReadDirs() {
@@ -81,9 +89,9 @@ func directories() (all []string) {
 		}
 	}
 	if os.Geteuid() == 0 && os.Getenv(statfile.DirVariable) == "" {
-		for _, pattern := range []string{"/run/user/*/braid", "/dev/shm/braid-*"} {
-			others, _ := filepath.Glob(pattern) // a good pattern
-			all = append(all, others...)
+		for _, pattern := range othersDirs {
+			others, _ := filepath.Glob(pattern)                            // a good pattern
+			all = append(all, slices.DeleteFunc(others, isNoDirectory)...) // a link leads to the sockets of others, which are there already
 		}
 	}
 	slices.Sort(all)

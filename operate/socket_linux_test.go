@@ -7,10 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/statfile"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -90,6 +92,24 @@ func TestStoppedProgram(t *testing.T) {
 	}
 	if responded != 1 || failed != 1 {
 		t.Errorf("%d programs responded, %d did not", responded, failed)
+	}
+}
+
+// TestDirectoriesOfOthers checks that root finds a program once, and undoes one change of it, though somebody has made a link to where it is.
+func TestDirectoriesOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skipf("SKIPPED: %s: only root looks at the programs of others", t.Name())
+	}
+	t.Setenv(statfile.DirVariable, "")
+	parent := t.TempDir()
+	defer func(before []string) { othersDirs = before }(othersDirs)
+	othersDirs = []string{filepath.Join(parent, "braid-*")}
+	dir := filepath.Join(parent, "braid-1000")
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, os.Symlink(dir, filepath.Join(parent, "braid-1001")))
+	found := slices.DeleteFunc(directories(), func(d string) bool { return filepath.Dir(d) != parent })
+	if !slices.Equal(found, []string{dir}) {
+		t.Errorf("%v", found)
 	}
 }
 
