@@ -37,7 +37,7 @@ type filtering struct {
 	r *rand.Rand
 }
 
-// SetFilter installs a filter, or with nil removes the one that there is.
+// SetFilter installs a filter, or with nil removes the one that there is. Messages that the one before has delayed are delivered.
 func (c *Context) SetFilter(f *Filter) error {
 	if f != nil {
 		if err := f.check(); err != nil {
@@ -52,6 +52,11 @@ func (c *Context) install(f *Filter) {
 	c.filter = nil
 	if f != nil {
 		c.filter = &filtering{*f, rand.New(rand.NewPCG(f.Seed, 0))}
+	}
+	for _, ch := range c.channels {
+		if ch != nil && ch.delayed.Len() > 0 {
+			ch.handDelayed() // else what comes now waits behind them, as long as the filter before has said
+		}
 	}
 }
 

@@ -263,6 +263,39 @@ func TestOperatorSetsFilter(t *testing.T) {
 	}
 }
 
+// A filter that is taken away delays nothing any more: the operator may have meant another time.
+func TestOperatorEndsDelay(t *testing.T) {
+	statsDir(t)
+	client, server := pair(t, Config{Linger: -1})
+	p := operatorOf(t, server.context)
+	if _, err := p.Set(t.Context(), map[string]string{"filter": "slow=1,delay=1h"}, "ann", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Send(soon(t), []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the message is delayed", func() (delayed bool) {
+		server.context.exclusive(func() { delayed = server.delayed.Len() > 0 })
+		return delayed
+	})
+	if _, err := p.RollBack(t.Context(), 0, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Send(soon(t), []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"one", "two"} {
+		m, err := server.Receive(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(m.Bytes()) != want {
+			t.Errorf("%q, want %q", m.Bytes(), want)
+		}
+		m.Release()
+	}
+}
+
 // The names that stand for the defaults are those of the registry.
 func TestDefaultPolicy(t *testing.T) {
 	if p, c := transport.PathPolicies.Default().Name, transport.CongestionControls.Default().Name; p != defaultPolicy || c != defaultControl {
