@@ -32,7 +32,7 @@ type PublishedChannel struct {
 	Number     int
 	Generation uint64 // tells channels apart that had the same number one after the other
 	State      string // open, closing or ended
-	Carrier    string // what moves the messages: mp, rc
+	Carrier    string // what moves the messages: mp, rc or tcp
 	Local      netip.AddrPort
 	Peer       netip.AddrPort
 	Opened     time.Time
