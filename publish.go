@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -91,7 +90,7 @@ func (c *Context) beginPublishing() {
 	p.record = (*contextRecord)(p.file.Context())
 	p.epoch = time.Now().UnixNano() - int64(c.now())
 	p.record.PID, p.record.Number, p.record.Opened = os.Getpid(), number, time.Now().UnixNano()
-	copy(p.record.Program[:], filepath.Base(os.Args[0]))
+	copy(p.record.Program[:], statfile.Program())
 	c.publish()
 }
 

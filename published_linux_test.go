@@ -143,6 +143,20 @@ func TestNotPublished(t *testing.T) {
 	}
 }
 
+// A process need not know how it was started.
+func TestPublishedWithoutName(t *testing.T) {
+	statsDir(t)
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = nil
+	c := open(t, Config{})
+	if p := readOwn(t, c); p.Program != "" || p.PID != os.Getpid() {
+		t.Errorf("%+v", p)
+	}
+	if p := operatorOf(t, c); p.Program != "" {
+		t.Errorf("%+v", p.Identity)
+	}
+}
+
 // What is published lies in memory that the garbage collector does not know.
 func TestRecordsHaveNoPointers(t *testing.T) {
 	var check func(name string, at reflect.Type)

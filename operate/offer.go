@@ -9,12 +9,12 @@ import (
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/statfile"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -71,7 +71,7 @@ var offers atomic.Int64
 // Offer opens the socket of a program. It fails where the user has no directory for it; that is no reason not to go on.
 func Offer(s Source) (*Offering, error) {
 	s.identity = Identity{
-		PID: os.Getpid(), Number: int(offers.Add(1)), Program: filepath.Base(os.Args[0]), Labels: s.Labels, Opened: time.Now(),
+		PID: os.Getpid(), Number: int(offers.Add(1)), Program: statfile.Program(), Labels: s.Labels, Opened: time.Now(),
 	}
 	listener, err := listen(&s.identity)
 	if err != nil {

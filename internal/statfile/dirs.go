@@ -40,3 +40,11 @@ func ReadDirs() []string {
 	slices.Sort(dirs)
 	return slices.Compact(dirs)
 }
+
+// Program is the name of the program that this process runs. It is empty where a C program has loaded Go, and its library does not pass on how it was started.
+func Program() string {
+	if len(os.Args) == 0 {
+		return ""
+	}
+	return filepath.Base(os.Args[0])
+}
