@@ -64,33 +64,41 @@ func (q *managementQP) receive() {
 	}
 }
 
-// deliver places a datagram in the next receive; without one it is lost, as datagrams
-// may be.
+// deliver places a datagram in the next receive; without one, or where it is too long for it, it is lost, as
+// datagrams may be: whoever sends it is not known, and takes no receive.
 func (q *managementQP) deliver(payload []byte, from netip.Addr) {
 	q.engine.mu.Lock()
 	defer q.engine.mu.Unlock()
-	if q.recvs.len() == 0 || q.state < transport.RTR || q.state == transport.Err {
+	length := transport.GRHLength + len(payload)
+	if q.recvs.len() == 0 || q.state < transport.RTR || q.state == transport.Err || room(q.recvs.at(q.recvs.head).spans) < length {
 		return
 	}
 	r := q.recvs.take(q.recvs.head)
 	c := transport.Completion{
-		WRID: r.id, QPN: wire.ManagementQPN, Op: transport.OpRecv, Bytes: uint32(transport.GRHLength + len(payload)),
+		WRID: r.id, QPN: wire.ManagementQPN, Op: transport.OpRecv, Bytes: uint32(length),
 		SrcQP: wire.ManagementQPN, Source: q.engine.addresses.Learn(from),
 	}
-	// There is no network header to show.
-	if !scatter(r.spans, make([]byte, transport.GRHLength), payload) {
-		c.Status, c.Bytes = transport.LocLenErr, 0
-	}
+	scatter(r.spans, make([]byte, transport.GRHLength), payload) // there is no network header to show
 	q.sink.Deliver(&c)
 }
 
-// scatter copies parts, one after the other, to spans; false: they are too short.
-func scatter(spans []transport.Span, parts ...[]byte) bool {
+// room is how many bytes spans have; none where their memory was deregistered.
+func room(spans []transport.Span) (n int) {
+	for _, s := range spans {
+		if s.Region.Invalid {
+			return 0
+		}
+		n += int(s.Length)
+	}
+	return n
+}
+
+// scatter copies parts, one after the other, to spans, which have room for them.
+func scatter(spans []transport.Span, parts ...[]byte) {
 	rest := bytes.Join(parts, nil)
 	for _, s := range spans {
 		rest = rest[copy(s.Bytes(), rest):]
 	}
-	return len(rest) == 0
 }
 
 // Number implements transport.QP.
@@ -131,6 +139,15 @@ func (q *managementQP) complete(id uint64, op transport.Op, status transport.Sta
 	q.done = append(q.done, transport.Completion{WRID: id, QPN: wire.ManagementQPN, Op: op, Status: status})
 }
 
+// flush takes a request in the error state, as far as there is room for its completion.
+func (q *managementQP) flush(id uint64, op transport.Op) error {
+	if len(q.done) >= q.cfg.SendDepth+q.cfg.RecvDepth {
+		return transport.ErrQueueFull
+	}
+	q.complete(id, op, transport.WRFlushErr)
+	return nil
+}
+
 // PostSend implements transport.QP. What the socket does not take is lost, as datagrams
 // may be.
 func (q *managementQP) PostSend(_ transport.Time, wr *transport.SendWR) error {
@@ -149,8 +166,7 @@ func (q *managementQP) PostSend(_ transport.Time, wr *transport.SendWR) error {
 	case !known:
 		return fmt.Errorf("%w: %d", verbs.ErrAddress, wr.AH)
 	case q.state == transport.Err:
-		q.complete(wr.ID, wr.Op, transport.WRFlushErr)
-		return nil
+		return q.flush(wr.ID, wr.Op)
 	}
 	q.packet = append(append(q.packet[:0], datagramMark...), wr.Inline...)
 	for _, s := range wr.SGEs {
@@ -174,8 +190,7 @@ func (q *managementQP) PostRecv(wr *transport.RecvWR) error {
 	case q.state == transport.Reset:
 		return fmt.Errorf("%w: %v", transport.ErrState, q.state)
 	case q.state == transport.Err:
-		q.complete(wr.ID, transport.OpRecv, transport.WRFlushErr)
-		return nil
+		return q.flush(wr.ID, transport.OpRecv)
 	case q.recvs.full():
 		return transport.ErrQueueFull
 	}
