@@ -37,7 +37,7 @@ type Config struct {
 	// Fragment is the unit in which large messages are read, default 64 KiB (§V-C); Fragments is
 	// how many a context has outstanding, default 64, and FragmentsBeside how many while small
 	// messages come as well, which would wait behind them, default 1. One READ is for one of them then, and
-	// for up to four where nothing small comes. One-sided operations are cut into fragments too.
+	// for up to eight where nothing small comes. One-sided operations are cut into fragments too.
 	Fragment, Fragments, FragmentsBeside int
 	// Memory is how much the large messages of all channels may take that have not reached
 	// the application, default 1 GiB. Others wait; the longest message always fits. Memory that is not

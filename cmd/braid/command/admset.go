@@ -149,7 +149,10 @@ func (f *admSetFlags) setEach(ctx context.Context, programs []*operate.Program, 
 		if err = ctx.Err(); err == nil {
 			c, err = p.Set(setting, f.values, operator(), dryRun)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, operate.ErrSilent) && !dryRun:
+			return changes, fmt.Errorf("%w: it may be changed, no other is", err)
+		case err != nil:
 			return changes, fmt.Errorf("nothing is changed: %w", err)
 		}
 		changes = append(changes, ofProgram[*operate.Change]{p.Identity, c})
