@@ -15,7 +15,7 @@ import (
 // happens. Each of the chances is between 0 and 1; the first that is drawn counts.
 type Filter struct {
 	// Match says which messages it concerns; nil: all. It is called by the context while nothing
-	// else goes on, must return soon and must not call the channel.
+	// else goes on, must return soon and must call neither the channel nor the context.
 	Match func(m *Msg) bool
 	// Drop loses a message: a caller whose call or response is lost waits until its context ends.
 	Drop float64

@@ -19,6 +19,7 @@ func (c *Context) Config() (cfg Config) {
 // channels that exist; MaxMessage and Patience on later ones. Mock commands all channels, where it was not MockOff and does not become it; they
 // move after Update has returned. What decides how memory is laid out
 // can not change. A configuration that is impossible is refused as a whole, and all that is wrong with it is told.
+// The context does nothing else while change runs, which must not call it.
 func (c *Context) Update(change func(*Config)) (err error) {
 	c.exclusive(func() {
 		_, err = c.update(func(cfg *Config) error { change(cfg); return nil })
