@@ -32,7 +32,7 @@ type Config struct {
 	// application, default 64. A channel begins with four and gets more as it uses them.
 	Window int
 	// Calls is how many calls of a channel may wait for a response, and how many messages of one
-	// may be with handlers, default 128. Further ones wait, and so in the end does their sender.
+	// may be with handlers, or have a large response that the peer has not read, default 128. Further ones wait, and so in the end does their sender.
 	Calls int
 	// Fragment is the unit in which large messages are read, default 64 KiB (§V-C); Fragments is
 	// how many a context has outstanding, default 64, and FragmentsBeside how many while small

@@ -147,6 +147,9 @@ func (ch *Channel) served(m *Msg) {
 	}
 	m.ctx.end() // else that of Serve would keep it
 	ch.handlers--
+	if ch.ended.Load() != nil {
+		return
+	}
 	if next, ok := ch.parked.Pop(); ok {
 		ch.toHandler(next)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/braid-rdma/braid/cm"
@@ -163,9 +164,9 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// A peer that calls and acknowledges no response keeps none of the memory that its requests came in.
-func TestMuteCaller(t *testing.T) {
-	c := open(t, Config{Linger: -1})
+// muteCaller is a peer that acknowledges nothing, and the channel to it. It has receives for so many responses.
+func muteCaller(t *testing.T, c *Context, responses int) (caller *cm.Conn, cq *verbs.CQ, victim *Channel) {
+	t.Helper()
 	l := listen(t, c)
 	manager, options := stranger(t)
 	h := hello{small: 4096, maxMessage: 1 << 30, window: 4}
@@ -174,32 +175,40 @@ func TestMuteCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const calls = 100
 	options.Prepare = func(qp *verbs.QP) (err error) {
-		for range calls + 3 { // and control frames
+		for range responses + 3 { // and control frames
 			err = errors.Join(err, qp.PostRecv(&verbs.RecvWR{SGEs: []verbs.SGE{room.All()}}))
 		}
 		return err
 	}
-	conn, err := manager.Dial(soon(t), l.Addr().String(), options)
+	caller, err = manager.Dial(soon(t), l.Addr().String(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	victim, err := l.Accept(soon(t))
+	victim, err = l.Accept(soon(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return caller, options.QP.SendCQ, victim
+}
+
+const withHeader, openWindow = 1 << 29, 4 << 15 // in the immediate data of a frame
+
+// A peer that calls and acknowledges no response keeps none of the memory that its requests came in.
+func TestMuteCaller(t *testing.T) {
+	const calls = 100
+	c := open(t, Config{Linger: -1})
+	caller, cq, victim := muteCaller(t, c, calls)
 	servedBy(context.Background(), t, victim, echo)
-	const withHeader, window = 1 << 29, 4 << 15
 	idle := heldBlocks(c)
 	for call := range uint32(calls) {
-		wr := verbs.SendWR{Op: verbs.OpSendImm, Imm: withHeader | window, Inline: headed(2, 0, 8, call+1)}
-		if err := conn.QP().PostSend(&wr); err != nil {
+		wr := verbs.SendWR{Op: verbs.OpSendImm, Imm: withHeader | openWindow, Inline: headed(2, 0, 8, call+1)}
+		if err := caller.QP().PostSend(&wr); err != nil {
 			t.Fatal(err)
 		}
 		for responded := false; !responded; {
 			var done [1]verbs.Completion
-			if _, err := options.QP.SendCQ.Wait(soon(t), done[:]); err != nil || done[0].Status != 0 {
+			if _, err := cq.Wait(soon(t), done[:]); err != nil || done[0].Status != 0 {
 				t.Fatalf("call %d: %v, %v", call, done[0].Err(), err)
 			}
 			responded = done[0].HasImm && done[0].Imm&(7<<29) == withHeader
@@ -207,5 +216,50 @@ func TestMuteCaller(t *testing.T) {
 	}
 	if held := heldBlocks(c) - idle; held > calls/2 {
 		t.Errorf("%d blocks of memory are held after %d calls", held, calls)
+	}
+}
+
+// A peer that calls, and does not read the long responses, keeps the handlers from making more of them.
+func TestCallerReadsNothing(t *testing.T) {
+	const places, calls = 3, 5
+	c := open(t, Config{Linger: -1, Calls: places})
+	caller, cq, victim := muteCaller(t, c, calls)
+	var made atomic.Int64
+	servedBy(context.Background(), t, victim, func(context.Context, *Msg) ([]byte, error) {
+		made.Add(1)
+		return make([]byte, 8192), nil
+	})
+	for call := range uint32(calls) {
+		wr := verbs.SendWR{Op: verbs.OpSendImm, Imm: withHeader | openWindow, Inline: headed(2, 0, 8, call+1)}
+		if err := caller.QP().PostSend(&wr); err != nil {
+			t.Fatal(err)
+		}
+		for responded := call >= places; !responded; {
+			var done [1]verbs.Completion
+			if _, err := cq.Wait(soon(t), done[:]); err != nil || done[0].Status != 0 {
+				t.Fatalf("call %d: %v, %v", call, done[0].Err(), err)
+			}
+			responded = done[0].HasImm && done[0].Imm&(7<<29) == withHeader
+		}
+	}
+	waiting := func() (parked, handling int) {
+		c.exclusive(func() { parked, handling = victim.parked.Len(), victim.handlers })
+		return parked, handling
+	}
+	eventually(t, "the later calls wait", func() bool {
+		parked, _ := waiting()
+		return parked == calls-places
+	})
+	if n := made.Load(); n != places {
+		t.Errorf("%d responses are made, want %d", n, places)
+	}
+	caller.Close()
+	<-victim.Done()
+	eventually(t, "nothing is left", func() bool {
+		parked, handling := waiting()
+		return parked+handling == 0
+	})
+	if n := made.Load(); n != places {
+		t.Errorf("%d responses are made when the channel has ended, want %d", n, places)
 	}
 }

@@ -104,7 +104,11 @@ func (o *outgoing) run(ctx context.Context) (sent bool, err error) {
 // perform gives the message to the protocol.
 func (o *outgoing) perform(c *Context) {
 	ch := o.channel
-	if o.request != nil {
+	switch {
+	case o.request == nil:
+	case o.Large:
+		o.request.ctx.end()
+	default:
 		ch.served(o.request)
 	}
 	if err := ch.Err(); err != nil {
@@ -206,9 +210,13 @@ func (o *outgoing) free() {
 	o.freeRequest()
 }
 
-// freeRequest gives back the message that this one responds to.
+// freeRequest gives back the message that this one responds to. A long response keeps its place among the calls
+// until here: who calls, and reads no response, would have the program keep them without end.
 func (o *outgoing) freeRequest() {
 	if o.request != nil {
+		if o.Large {
+			o.channel.served(o.request)
+		}
 		o.request.release()
 		o.request = nil
 	}
