@@ -65,7 +65,7 @@ func TestAttemptsOfOthers(t *testing.T) {
 	}
 	for n := range Number(refused + 1) {
 		c, ok := m.PollCompletion()
-		if !ok || c.Number != n || n < refused && c.Err != cause || n == refused && c.Err != nil {
+		if !ok || c.Number != n || n < refused && !errors.Is(c.Err, cause) || n == refused && c.Err != nil {
 			t.Fatalf("completion %+v, %v; %d are refused", c, ok, refused)
 		}
 	}
