@@ -144,7 +144,7 @@ func TestLongOnesBesideASilentPeer(t *testing.T) {
 	eventually(t, "something is on its way", func() bool { return c.bulkOutstanding() > 0 })
 	cut(true, silent)
 	c.exclusive(func() { c.bulk.smallAt = c.at + time.Hour }) // as if small messages came all the time
-	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	within, cancel := context.WithTimeout(ctx, 40*time.Second)
 	defer cancel()
 	if err := a.Write(within, data, r); err != nil {
 		t.Errorf("beside %d bytes to a silent peer: %v", c.bulkOutstanding(), err)

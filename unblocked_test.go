@@ -256,7 +256,7 @@ func TestServeBesideReceive(t *testing.T) {
 		}
 		select {
 		case <-given:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the context waits for a message")
 			b.incoming <- newMsg(b) // or nothing here would ever end
 			return
