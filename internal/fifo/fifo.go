@@ -27,16 +27,19 @@ func (q *Queue[T]) Push(item T) {
 
 // Pop takes the oldest item.
 func (q *Queue[T]) Pop() (item T, ok bool) {
-	if q.Len() == 0 {
+	if q.Len() == 0 { // mostly, and found without a call
 		return item, false
 	}
-	item = q.items[q.head]
+	return q.pop(), true
+}
+
+func (q *Queue[T]) pop() (item T) {
 	var none T
-	q.items[q.head] = none
+	item, q.items[q.head] = q.items[q.head], none
 	if q.head++; q.head == len(q.items) {
 		q.items, q.head = q.items[:0], 0
 	}
-	return item, true
+	return item
 }
 
 // Remove takes the first item out that matches, and returns whether there was one.

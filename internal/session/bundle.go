@@ -25,21 +25,23 @@ func (s *Session) Bundle(bytes int) { s.bundle = bytes }
 // bundles says whether a message may have company.
 func bundles(m *Out) bool { return !m.Large && m.Length <= maxBundled }
 
-// collect takes the messages that go in one frame with m.
-func (s *Session) collect(now time.Duration, m *Out) []*Out {
+// collect takes the messages that go in one frame with m. It returns whether none is left that could go next.
+func (s *Session) collect(now time.Duration, m *Out) (more []*Out, last bool) {
 	clear(s.more)
 	s.more = s.more[:0]
-	for size := entrySize(m); bundles(m); {
+	for size := 0; ; {
 		next := s.tx.peek(s.mayCall())
-		if next == nil || !bundles(next) {
-			break
+		if next == nil || !bundles(m) || !bundles(next) {
+			return s.more, next == nil
+		}
+		if size == 0 {
+			size = entrySize(m)
 		}
 		if size += entrySize(next); size > s.bundle {
-			break
+			return s.more, false
 		}
 		s.more = append(s.more, s.take(now))
 	}
-	return s.more
 }
 
 func entrySize(m *Out) int { return entryLength + m.header().size() + m.Length }

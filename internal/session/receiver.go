@@ -20,13 +20,13 @@ type In struct {
 	Cancelled bool
 	Trace     *Trace // what the peer tells of its times; nil: nothing
 
-	told      Trace // to which Trace points
-	large     bool  // its payload is to be fetched
-	remote    bool  // its payload was at the peer; nobody may want it
-	asked     int   // bytes that READs were posted for
-	fetched   int   // bytes that have arrived
+	large     bool // its payload is to be fetched
+	remote    bool // its payload was at the peer; nobody may want it
 	delivered bool
 	taken     bool
+	asked     int   // bytes that READs were posted for
+	fetched   int   // bytes that have arrived
+	told      Trace // to which Trace points
 }
 
 // Large says whether the payload is to be fetched.
@@ -59,8 +59,8 @@ func (r *receiver) open() {
 // granted is how many messages the peer may send now, responses apart.
 func (r *receiver) granted() int { return int(r.edge - r.windowed) }
 
-// canOwe says whether there is a receive for one more response.
-func (r *receiver) canOwe() bool { return r.posted > Reserve+r.owed+r.granted() }
+// spare is how many more responses there are receives for.
+func (r *receiver) spare() int { return r.posted - Reserve - r.owed - r.granted() }
 
 // wanted is how many receives are to be posted now. Messages that the application has not
 // received count as well, so that it is the application that opens the window.

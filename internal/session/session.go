@@ -2,9 +2,7 @@ package session
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/braid-rdma/braid/internal/fifo"
@@ -31,7 +29,7 @@ type Session struct {
 	cfg   Config
 	tx    sender
 	rx    receiver
-	calls map[uint32]*Out // ours, without a response
+	calls openCalls // ours
 	count Counters
 
 	lastCall uint32
@@ -54,7 +52,7 @@ type Session struct {
 // New makes a session. It may send once the peer's first frame has said how much, or
 // after Grant.
 func New(cfg Config) *Session {
-	s := &Session{cfg: cfg.withDefaults(), calls: map[uint32]*Out{}, ackAt: Never, nopAt: Never}
+	s := &Session{cfg: cfg.withDefaults(), ackAt: Never, nopAt: Never}
 	s.rx.target = s.cfg.MinWindow
 	return s
 }
@@ -82,7 +80,7 @@ func (s *Session) Send(now time.Duration, m *Out) {
 	if m.Kind == Request {
 		s.lastCall++
 		m.Call = s.lastCall
-		s.calls[m.Call] = m
+		s.calls.add(m)
 		s.count.Calls++
 	}
 	s.tx.add(m)
@@ -97,7 +95,7 @@ func (s *Session) Withdraw(now time.Duration, m *Out) bool {
 		return false
 	}
 	if m.Kind == Request {
-		delete(s.calls, m.Call)
+		s.calls.remove(m)
 	}
 	s.watchWindow(now)
 	return true
@@ -112,10 +110,9 @@ func (s *Session) End(message, call func(*Out), arrived func(*In)) {
 			message(m)
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(s.calls)) {
-		call(s.calls[number])
+	for _, m := range s.calls.takeAll() {
+		call(m)
 	}
-	clear(s.calls)
 	for q := range s.rx.window {
 		for m, ok := s.rx.window[q].Pop(); ok; m, ok = s.rx.window[q].Pop() {
 			if !m.delivered {
@@ -149,7 +146,7 @@ type Window struct {
 func (s *Session) Window() Window {
 	return Window{
 		Sendable: int(s.tx.edge - s.tx.windowed), Unacknowledged: s.tx.unacknowledged(),
-		Granted: s.rx.granted(), Held: s.rx.held, Calls: len(s.calls),
+		Granted: s.rx.granted(), Held: s.rx.held, Calls: s.calls.count,
 	}
 }
 
@@ -157,10 +154,20 @@ func (s *Session) Window() Window {
 // for that does not wait for the peer's delay.
 func (s *Session) AskForAck() { s.nopDue = s.nopDue || s.tx.unacknowledged() > 0 }
 
-// Wanted returns how many receives are to be posted; Posted tells that some were.
+// Wanted returns how many receives are to be posted; Posted tells that some were. Whoever makes calls has one in
+// advance, for the response to the next.
 func (s *Session) Wanted() int {
-	waiting := len(s.calls) - s.rx.owed // that are not sent yet
-	return s.rx.wanted(min(waiting, s.cfg.MaxCalls-s.rx.owed))
+	calls := s.calls.count - s.rx.owed // that are not sent yet
+	if s.count.Calls > 0 {
+		calls++
+	}
+	return s.rx.wanted(min(calls, s.cfg.MaxCalls-s.rx.owed))
+}
+
+// Pressed says whether what is Wanted should be there before the next frame: calls that could go with it wait for receives for their
+// responses, or the peer has used more than one place of its window. Else it can be posted when frames have gone, for the next ones to tell of.
+func (s *Session) Pressed() bool {
+	return s.calls.count-s.rx.owed > s.rx.spare() || s.rx.target-s.rx.held-s.rx.granted() > 1
 }
 
 // Posted notes receives that wait for frames.
@@ -234,10 +241,10 @@ func (s *Session) handleHeaded(frame []byte, m *In) error {
 
 // endCall finds the call that a response is to.
 func (s *Session) endCall(m *In) error {
-	if m.Request = s.calls[m.Call]; m.Request == nil || !m.Request.sent {
+	if m.Request = s.calls.find(m.Call); m.Request == nil || !m.Request.sent {
 		return fmt.Errorf("%w: a response to call %d, which was not made", ErrPeer, m.Call)
 	}
-	delete(s.calls, m.Call)
+	s.calls.remove(m.Request)
 	s.rx.owed--
 	if m.Kind == Failure {
 		s.count.Failures++
@@ -253,7 +260,7 @@ func (s *Session) tooLong(m *In) error {
 	return fmt.Errorf("%w: a message of %d bytes, at most %d are taken", ErrPeer, m.Length, s.cfg.MaxMessage)
 }
 
-// receive takes a message, and widens the window if the peer has used all of it.
+// receive takes a message, and widens the window if the peer has used all of it that it knows.
 func (s *Session) receive(m *In) error {
 	if m.Length > s.cfg.MaxMessage {
 		return s.tooLong(m)
@@ -266,7 +273,7 @@ func (s *Session) receive(m *In) error {
 		s.rx.cancel(m.Call)
 	}
 	s.count.ReceivedBytes += uint64(m.Length)
-	if !m.Kind.IsResponse() && s.rx.windowed == s.rx.edge {
+	if !m.Kind.IsResponse() && s.rx.windowed >= s.toldEdge {
 		s.rx.target = min(2*s.rx.target, s.cfg.MaxWindow)
 	}
 	return nil
@@ -364,10 +371,11 @@ type Frame struct {
 	Header    []byte
 	Message   *Out   // nil: a control frame
 	More      []*Out // valid until the next call
+	Last      bool   // no message waits that could go next
 }
 
 // mayCall says whether a request may go: there is a receive for its response.
-func (s *Session) mayCall() bool { return s.rx.owed < s.cfg.MaxCalls && s.rx.canOwe() }
+func (s *Session) mayCall() bool { return s.rx.owed < s.cfg.MaxCalls && s.rx.spare() > 0 }
 
 // take takes the next message to send, or nil.
 func (s *Session) take(now time.Duration) *Out {
@@ -391,7 +399,7 @@ func (s *Session) take(now time.Duration) *Out {
 // frames, because they say the same.
 func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 	if m := s.take(now); m != nil {
-		more := s.collect(now, m)
+		more, last := s.collect(now, m)
 		s.watchWindow(now)
 		kind := frameBare
 		switch {
@@ -401,7 +409,7 @@ func (s *Session) PollFrame(now time.Duration, b []byte) (Frame, bool) {
 			kind = frameHeaded
 			b = m.header().append(b)
 		}
-		return Frame{Immediate: s.news(kind), Header: b, Message: m, More: more}, true
+		return Frame{Immediate: s.news(kind), Header: b, Message: m, More: more, Last: last}, true
 	}
 	kind, ok := s.controlDue()
 	if !ok {

@@ -241,12 +241,20 @@ func (e *end) pump() {
 			e.pump()
 		})
 	}
-	e.post()
-	for f, ok := e.s.PollFrame(e.w.now, nil); ok; f, ok = e.s.PollFrame(e.w.now, nil) {
-		e.launch(f)
+	if e.s.Pressed() || e.w.r.IntN(2) == 0 {
+		e.post()
 	}
+	e.launchAll()
+	e.post()
+	e.launchAll() // what waited for receives
 	if n := e.s.tx.responses.Len(); n > 0 {
 		e.w.t.Fatalf("%s: %d responses wait", e.name, n)
+	}
+}
+
+func (e *end) launchAll() {
+	for f, ok := e.s.PollFrame(e.w.now, nil); ok; f, ok = e.s.PollFrame(e.w.now, nil) {
+		e.launch(f)
 	}
 }
 
