@@ -17,6 +17,8 @@ const (
 	maxRest = 4 * time.Millisecond
 	// slowTurns is how many messages get a goroutine of their own after a handler was slow.
 	slowTurns = 1024
+	// justLeft is in the place of a time that nobody has taken yet.
+	justLeft = -1
 	// maxDispatched is how many handlers a leader calls before it polls again.
 	maxDispatched = 64
 )
@@ -28,12 +30,13 @@ const (
 // in, and for a while handlers get goroutines of their own.
 type attendance struct {
 	nobody   bool          // leads, ever: see Config.Background
-	place    chan struct{} // holds one while somebody leads
+	led      atomic.Bool   // somebody leads, or will who takes the place that is handed on
+	place    chan struct{} // by which a leader hands it to somebody who waits
 	present  atomic.Int32  // goroutines that wait, with the leader
 	waited   atomic.Bool   // the wait of one of the others may have ended, and it needs a processor
 	yielding atomic.Bool   // the leader lets them run, and then does what they have asked for
 	asleep   atomic.Bool   // the leader waits for the engine
-	leftAt   atomic.Int64  // when the last leader left
+	leftAt   atomic.Int64  // when the last leader left, or was first missed
 	handling atomic.Int64  // since when the leader has been in a handler; 0: it is not
 	slow     atomic.Int32  // messages that get goroutines of their own
 	relieved atomic.Bool   // somebody stands in
@@ -47,7 +50,7 @@ func (a *attendance) init(background bool) {
 	a.place, a.stir = make(chan struct{}, 1), make(chan struct{}, 1)
 	if background {
 		a.nobody = true
-		a.place <- struct{}{}
+		a.led.Store(true)
 	}
 	a.wait, a.timer = minRest, time.NewTimer(time.Hour)
 }
@@ -79,10 +82,13 @@ func (a *attendance) yield() bool {
 	return true
 }
 
-// enlist takes the leader's place if it is free.
+// enlist takes the leader's place if it is free. Who calls it is present already: else a leader that leaves would not know.
 func (a *attendance) enlist() bool {
+	if a.led.CompareAndSwap(false, true) {
+		return true
+	}
 	select {
-	case a.place <- struct{}{}:
+	case <-a.place:
 		return true
 	default:
 		return false
@@ -90,9 +96,12 @@ func (a *attendance) enlist() bool {
 }
 
 // leave gives the place up; somebody who waits for it takes over.
-func (a *attendance) leave(now func() time.Duration) {
-	a.leftAt.Store(int64(now()))
-	<-a.place
+func (a *attendance) leave() {
+	a.leftAt.Store(justLeft)
+	a.led.Store(false)
+	if a.present.Load() > 1 && a.led.CompareAndSwap(false, true) {
+		a.place <- struct{}{} // there is room: it is empty while somebody leads
+	}
 	a.disturb()
 }
 
@@ -109,7 +118,7 @@ func (a *attendance) enter(now time.Duration) bool {
 
 func (a *attendance) exit(cq *verbs.CQ) {
 	a.handling.Store(0)
-	if a.relieved.CompareAndSwap(true, false) {
+	if a.relieved.Load() && a.relieved.CompareAndSwap(true, false) {
 		cq.Wake()
 	}
 }
@@ -119,8 +128,11 @@ func (a *attendance) attended(now time.Duration) bool {
 	if a.nobody {
 		return false
 	}
-	if len(a.place) > 0 {
+	if a.led.Load() && len(a.place) == 0 {
 		return !a.stuck(now)
+	}
+	if a.leftAt.CompareAndSwap(justLeft, int64(now)) { // a leader reads no clock for it
+		a.wait = minRest
 	}
 	return now-time.Duration(a.leftAt.Load()) < lease
 }

@@ -49,6 +49,7 @@ type Channel struct {
 	flushes   []*flush
 	dirty     bool
 	unrung    bool          // see Context.unrung
+	unsettled bool          // see Context.unsettled
 	broken    bool          // the queue pair has failed
 	deadline  time.Duration // see deadlines
 	place     int
@@ -201,18 +202,21 @@ func (ch *Channel) await(ctx context.Context) (*Msg, error) {
 	c := ch.context
 	c.attendance.present.Add(1)
 	defer c.attendance.present.Add(-1)
-	select {
-	case m := <-ch.incoming:
-		return ch.got(m), nil
-	case <-ch.done:
-	case c.attendance.place <- struct{}{}:
-		err := c.lead(ctx, (*receiving)(ch), false)
-		c.attendance.leave(c.now)
-		if err != nil && ctx.Err() != nil {
-			return nil, err
+	if !c.attendance.enlist() {
+		select {
+		case m := <-ch.incoming:
+			return ch.got(m), nil
+		case <-ch.done:
+			return nil, nil
+		case <-c.attendance.place:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	}
+	err := c.lead(ctx, (*receiving)(ch), false)
+	c.attendance.leave()
+	if err != nil && ctx.Err() != nil {
+		return nil, err
 	}
 	return nil, nil
 }

@@ -307,7 +307,7 @@ func TestCallGivenUpAtTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	called := make(chan error, 1)
 	var o *outgoing
-	c.attendance.place <- struct{}{} // somebody else leads, so that the caller only waits
+	c.attendance.led.Store(true) // somebody else leads, so that the caller only waits
 	c.exclusive(func() {
 		go func() {
 			_, err := a.Call(ctx, []byte("in vain"))
@@ -330,7 +330,7 @@ func TestCallGivenUpAtTheEnd(t *testing.T) {
 		t.Errorf("the call ends with %v", err)
 	}
 	c.exclusive(func() {}) // the wish has been looked at
-	<-c.attendance.place
+	c.attendance.led.Store(false)
 	if n := o.users.Load(); n != 0 {
 		t.Errorf("the call has %d users when all is over", n)
 	}

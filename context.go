@@ -31,6 +31,7 @@ type Context struct {
 	handled    inbox       // what handlers that ran one after the other have left to be done
 	owned      atomic.Bool // somebody does the work
 	overlooked atomic.Bool // there may be a completion that the owner has not seen
+	putOff     atomic.Bool // the last turn has left to the next what settle does
 
 	streams *streams // nil: channels stay on UDP
 	onMove  atomic.Pointer[func(Move)]
@@ -51,6 +52,8 @@ type Context struct {
 	listeners   []*Listener
 	dirty       []*Channel // something may be to do
 	unrung      []*Channel // something was posted and is not transmitted
+	unsettled   []*Channel // something is to do that nobody waits for
+	spare       *Msg       // for the next message that arrives
 	replied     []*traced  // traces of calls whose responses were posted
 	operations  operations
 	bulk        bulkQueue

@@ -8,7 +8,10 @@ import (
 // deadlines are the times at which channels want to be woken, at most one each. A channel
 // whose deadline moves back keeps the earlier one and is woken in vain, which is cheaper than
 // to move it with each message.
-type deadlines struct{ heap deadlineHeap }
+type deadlines struct {
+	heap    deadlineHeap
+	changed bool // the earliest may be another
+}
 
 type deadlineHeap []*Channel
 
@@ -35,15 +38,17 @@ func (h *deadlineHeap) Pop() any {
 
 // set asks for a channel to be woken at a time, or earlier.
 func (d *deadlines) set(ch *Channel, at time.Duration) {
-	switch {
-	case at >= ch.deadline:
-	case ch.deadline == never:
+	if at >= ch.deadline {
+		return
+	}
+	d.changed = true
+	if ch.deadline == never {
 		ch.deadline = at
 		heap.Push(&d.heap, ch)
-	default:
-		ch.deadline = at
-		heap.Fix(&d.heap, ch.place)
+		return
 	}
+	ch.deadline = at
+	heap.Fix(&d.heap, ch.place)
 }
 
 // drop forgets a channel.

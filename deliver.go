@@ -33,9 +33,8 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	m, now, tracing := newMsg(ch), c.at, c.tracer.settings.Load()
 	used, err := ch.session.Arrived(now, e.Imm, t.bytes(int(e.Bytes)), &m.in)
 	first := m.in.Length
-	if !used {
-		m.channel = nil
-		unusedMsgs.Put(m)
+	if !used && err == nil {
+		m.channel, c.spare = nil, m
 	}
 	for used && err == nil {
 		if !m.in.Large() {

@@ -13,10 +13,11 @@ const never time.Duration = math.MaxInt64
 
 // run does all there is to do, unless another goroutine is at it, which then does this one's
 // part as well. It returns false where another did the last of it.
-func (c *Context) run() (owner bool) { return c.turns(false) }
+func (c *Context) run() (owner bool) { return c.turns(nil) }
 
-// turns is run. The leader, which comes back, does not do all before it calls handlers: bulk data may come without end.
-func (c *Context) turns(leader bool) (owner bool) {
+// turns is run. The leader, which comes back, does not do all before it calls handlers, since bulk data may come without
+// end, or before it returns with what it waits for.
+func (c *Context) turns(leader waiter) (owner bool) {
 	for c.owned.CompareAndSwap(false, true) {
 		c.overlooked.Store(false)
 		c.work(leader)
@@ -61,30 +62,31 @@ func (c *Context) exclusive(f func()) {
 	<-job.done
 }
 
-// nextRequest takes a message for a handler. Only the owner may, so that it may have to be
+// nextRequest takes a message for a handler, and tells when the last turn was. Only the owner may, so that it may have to be
 // asked again.
-func (c *Context) nextRequest() *Msg {
+func (c *Context) nextRequest() (m *Msg, turn time.Duration) {
 	if c.waiting.Load() == 0 || !c.owned.CompareAndSwap(false, true) {
-		return nil
+		return nil, 0
 	}
 	m, ok := c.requests.Pop()
 	if ok {
 		c.waiting.Add(-1)
 		m.channel.take(m)
 	}
+	turn = c.at
 	if c.disown() {
 		c.run()
 	}
-	return m
+	return m, turn
 }
 
 // work is one turn of the owner: what was asked for, what has completed, and what
 // follows from it.
-func (c *Context) work(leader bool) {
+func (c *Context) work(leader waiter) {
 	for first := true; ; first = false {
 		asked, handled := c.inbox.take(), c.handled.take()
-		busy := asked != nil || handled != nil
 		ready := c.cq.Ready()
+		busy := asked != nil || handled != nil
 		if busy || first && !ready {
 			c.at = c.now() // not before what was asked for
 		}
@@ -99,19 +101,55 @@ func (c *Context) work(leader bool) {
 			busy = busy || n > 0
 		}
 		c.pumpDirty()
-		c.ring()
-		c.endReplied()
+		if len(c.unrung) > 0 {
+			c.ring()
+		}
 		if c.attendance.nobody || c.runtime.Virtual() {
 			busy = c.dispatchAll() || busy
 		}
-		if !busy || leader && c.waiting.Load() > 0 {
+		if !busy || leader != nil && c.waiting.Load() > 0 || !c.more() {
 			break
 		}
 	}
-	c.setTimer()
-	c.publish()
+	if !c.mayPutOff(leader) {
+		c.settle()
+	} else if c.putOff.Store(true); c.deadlines.changed {
+		c.setTimer()
+	}
 	if c.news {
 		c.tellNews()
+	}
+}
+
+// more says whether the owner has something to do.
+func (c *Context) more() bool {
+	return c.cq.Ready() || !c.inbox.empty() || !c.handled.empty() || len(c.dirty) > 0
+}
+
+// mayPutOff says whether settle may wait for the next turn, which is soon: the leader has handlers to call, or goes back to the program
+// with what it waited for. A leader that stays does not sleep before, and whoever stands by looks when there is none. It is not
+// put off twice in a row.
+func (c *Context) mayPutOff(leader waiter) bool {
+	return leader != nil && !c.putOff.Load() && !c.runtime.Virtual() && (c.waiting.Load() > 0 || leader.arrived())
+}
+
+// settle does what nobody waits for, after what somebody waits for has left: it costs time while the peer is at work.
+func (c *Context) settle() {
+	c.putOff.Store(false)
+	for len(c.unsettled) > 0 {
+		for i, ch := range c.unsettled {
+			c.unsettled[i], ch.unsettled = nil, false
+			ch.settle(c.at)
+		}
+		c.unsettled = c.unsettled[:0]
+		c.pumpDirty() // what that has touched
+		c.ring()
+	}
+	c.endReplied()
+	c.setTimer()
+	c.publish()
+	if c.spare == nil {
+		c.spare = new(Msg)
 	}
 }
 
@@ -128,10 +166,9 @@ func (c *Context) perform(t *task) {
 func (c *Context) pumpDirty() {
 	for i := 0; i < len(c.dirty); i++ { // pumping one may touch another
 		ch := c.dirty[i]
-		ch.dirty = false
+		c.dirty[i], ch.dirty = nil, false
 		ch.pump()
 	}
-	clear(c.dirty)
 	c.dirty = c.dirty[:0]
 }
 
@@ -202,9 +239,9 @@ type waiter interface {
 	arrived() bool
 }
 
-// pending says whether the owner has something to do.
+// pending says whether there is something to do.
 func (c *Context) pending() bool {
-	return c.cq.Ready() || !c.inbox.empty() || !c.handled.empty() || c.waiting.Load() > 0
+	return c.cq.Ready() || !c.inbox.empty() || !c.handled.empty() || c.waiting.Load() > 0 || c.putOff.Load()
 }
 
 // attend waits for w, whose end closes done or sends to it: in the leader's place if it is free, else
@@ -219,12 +256,12 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 		select {
 		case <-done:
 			return nil
-		case c.attendance.place <- struct{}{}:
+		case <-c.attendance.place:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	defer c.attendance.leave(c.now)
+	defer c.attendance.leave()
 	return c.lead(ctx, w, inline)
 }
 
@@ -234,7 +271,7 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
 	for {
-		owner := !c.pending() && !c.owned.Load() || c.turns(true) // no turn where there is nothing to do
+		owner := !c.pending() && !c.owned.Load() || c.turns(w) // no turn where there is nothing to do
 		if c.dispatchSome(inline) {
 			continue
 		}
@@ -262,19 +299,22 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 // respond when it returns, all at once.
 func (c *Context) dispatchSome(inline bool) bool {
 	for i := range maxDispatched {
-		m := c.nextRequest()
+		m, now := c.nextRequest()
 		if m == nil {
 			return i > 0
 		}
-		c.dispatch(m, inline)
+		if i > 0 || m.traced != nil { // else the turn has just been
+			now = c.now()
+		}
+		c.dispatch(m, now, inline)
 	}
 	return true
 }
 
 // dispatch has a message handled: here, if this goroutine has nothing better to do and handlers
 // are quick, else in a goroutine of its own. Who calls it calls run afterwards.
-func (c *Context) dispatch(m *Msg, inline bool) {
-	if now := c.now(); inline && c.attendance.enter(now) {
+func (c *Context) dispatch(m *Msg, now time.Duration, inline bool) {
+	if inline && c.attendance.enter(now) {
 		c.handled.push(c.tracer.polls.handle(c, m, now))
 		c.attendance.exit(c.cq)
 		return
@@ -368,7 +408,7 @@ func (c *Context) tick() {
 type expiry struct{ task }
 
 func (*expiry) perform(c *Context) {
-	c.timerAt = never
+	c.timerAt, c.deadlines.changed = never, true
 	now := c.at
 	if c.memory.due() <= now {
 		c.memory.shrink(false)
@@ -387,6 +427,7 @@ func (*expiry) perform(c *Context) {
 
 // setTimer arranges for the earliest deadline.
 func (c *Context) setTimer() {
+	c.deadlines.changed = false
 	next := min(c.deadlines.next(), c.memory.due())
 	if next >= c.timerAt {
 		return

@@ -38,18 +38,21 @@ type Msg struct {
 	previous, next *Msg
 }
 
-// Messages and traces that are used again. These pools belong to no context, and what is in them refers to none:
+// What is used again. These pools belong to no context, and what is in them refers to none:
 // a pool keeps what it is part of, and what it holds, for two collections of garbage after the last use.
 var (
-	unusedMsgs   = sync.Pool{New: func() any { return new(Msg) }}
 	unusedOuts   = sync.Pool{New: func() any { return newOutgoing() }}
 	unusedTraces = sync.Pool{New: func() any { return new(traced) }}
 )
 
-// newMsg returns a message of a channel, to be filled.
+// newMsg returns a message of a channel, to be filled by the owner of the context. The program may keep it, so that none is used again;
+// but one that nobody has used is spare, and made while nobody waits for it.
 func newMsg(ch *Channel) *Msg {
-	m := unusedMsgs.Get().(*Msg)
-	*m = Msg{in: session.In{Ref: m}, channel: ch}
+	m := ch.context.spare
+	if ch.context.spare = nil; m == nil {
+		m = new(Msg)
+	}
+	m.in.Ref, m.channel = m, ch
 	return m
 }
 

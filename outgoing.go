@@ -29,7 +29,8 @@ type outgoing struct {
 	until     until
 	order     uint64 // of the messages of a channel
 	payload   []byte
-	slot      *block    // that has it, if it is small
+	frame     []byte    // of a small one: room for the header, and a copy of the payload
+	slot      *block    // that has the frame, unless it is short
 	mr        *verbs.MR // from which the peer reads it, if it is large
 	request   *Msg      // that it is the response to, if a handler gave it
 	traced    *traced   // nil: it is not traced
@@ -40,6 +41,7 @@ type outgoing struct {
 	done      chan struct{}
 	reply     *Msg
 	err       error
+	short     [maxInline]byte // a frame that is copied again when it is posted
 }
 
 func newOutgoing() *outgoing {
@@ -77,15 +79,29 @@ func (ch *Channel) newOutgoing(kind session.Kind, payload []byte) (*outgoing, er
 			o.Source = session.Source{Addr: o.mr.Addr(), RKey: o.mr.RKey()}
 		}
 	default:
-		if o.slot, err = c.memory.takeFrame(); err == nil {
-			copy(o.slot.bytes(session.MaxHeader + len(payload))[session.MaxHeader:], payload)
-		}
+		err = o.copyPayload(payload)
 	}
 	if err != nil {
 		o.release()
 		return nil, fmt.Errorf("braid: %w", err)
 	}
 	return o, nil
+}
+
+// copyPayload copies a small payload to where it is sent from.
+func (o *outgoing) copyPayload(payload []byte) (err error) {
+	length := session.MaxHeader + len(payload)
+	if length <= len(o.short) {
+		o.frame = o.short[:length]
+	} else {
+		memory := o.channel.context.memory
+		if o.slot, err = memory.takeFrame(); err != nil {
+			return err
+		}
+		o.frame = o.slot.bytes(length)
+	}
+	copy(o.frame[session.MaxHeader:], payload)
+	return nil
 }
 
 // run sends the message and waits for what its sender waits for. It returns false if the message
@@ -104,12 +120,8 @@ func (o *outgoing) run(ctx context.Context) (sent bool, err error) {
 // perform gives the message to the protocol.
 func (o *outgoing) perform(c *Context) {
 	ch := o.channel
-	switch {
-	case o.request == nil:
-	case o.Large:
+	if o.request != nil && o.Large {
 		o.request.ctx.end()
-	default:
-		ch.served(o.request)
 	}
 	if err := ch.Err(); err != nil {
 		o.endTrace(c, err)
@@ -210,13 +222,11 @@ func (o *outgoing) free() {
 	o.freeRequest()
 }
 
-// freeRequest gives back the message that this one responds to. A long response keeps its place among the calls
-// until here: who calls, and reads no response, would have the program keep them without end.
+// freeRequest gives back the message that this one responds to. A response keeps its place among the calls
+// until here: who calls, and reads no long response, would have the program keep them without end.
 func (o *outgoing) freeRequest() {
 	if o.request != nil {
-		if o.Large {
-			o.channel.served(o.request)
-		}
+		o.channel.served(o.request)
 		o.request.release()
 		o.request = nil
 	}
@@ -229,6 +239,9 @@ func (o *outgoing) finish(err error) {
 	}
 	o.err = err
 	o.finished.Store(true)
+	if o.until == untilNothing {
+		return
+	}
 	o.channel.context.tell()
 	select {
 	case o.done <- struct{}{}:
@@ -245,7 +258,7 @@ func (o *outgoing) drop() {
 
 // release gives the memory of the message back, for others.
 func (o *outgoing) release() {
-	o.channel, o.payload, o.slot, o.mr, o.cancel.copy = nil, nil, nil, nil, nil
+	o.channel, o.payload, o.frame, o.slot, o.mr, o.cancel.copy = nil, nil, nil, nil, nil, nil
 	o.request, o.traced, o.reply = nil, nil, nil
 	unusedOuts.Put(o)
 }

@@ -10,7 +10,7 @@ import (
 
 // What the owner of the context does for a channel.
 
-// pump does what the channel's protocol wants done.
+// pump does what somebody may wait for; what is left is for settle.
 func (ch *Channel) pump() {
 	if ch.session == nil {
 		return
@@ -23,11 +23,8 @@ func (ch *Channel) pump() {
 	for m, ok := s.PollRead(); ok; m, ok = s.PollRead() {
 		m.Ref.(*outgoing).readByPeer()
 	}
-	for m, ok := s.PollAcked(); ok; m, ok = s.PollAcked() {
-		m.Ref.(*outgoing).acknowledged()
-	}
 	err := ch.post(now)
-	if err == nil {
+	if err == nil && ch.shortTransfers.Len() > 0 {
 		err = ch.postShortTransfers()
 	}
 	if err != nil {
@@ -35,10 +32,35 @@ func (ch *Channel) pump() {
 		return
 	}
 	ch.context.bulk.add(ch)
-	if ch.context.bulk.post(ch.context); ch.ended.Load() != nil {
-		return
+	if ch.context.bulk.turns.Len() > 0 {
+		if ch.context.bulk.post(ch.context); ch.ended.Load() != nil {
+			return
+		}
 	}
 	ch.context.deadlines.set(ch, s.Timeout())
+	if !ch.unsettled {
+		ch.unsettled = true
+		ch.context.unsettled = append(ch.context.unsettled, ch)
+	}
+}
+
+// settle is the rest of pump: memory that is free again, receives that the next messages need, statistics.
+func (ch *Channel) settle(now time.Duration) {
+	if ch.ended.Load() != nil {
+		return
+	}
+	for m, ok := ch.session.PollAcked(); ok; m, ok = ch.session.PollAcked() {
+		m.Ref.(*outgoing).acknowledged()
+	}
+	err := ch.postReceives()
+	if err == nil {
+		err = ch.postFrames(now) // that waited for receives, or tell of them
+	}
+	if err != nil {
+		ch.fail(fmt.Errorf("braid: %w", err))
+		return
+	}
+	ch.context.deadlines.set(ch, ch.session.Timeout())
 	ch.publish(now)
 }
 
@@ -54,13 +76,26 @@ func (ch *Channel) deliverAll() {
 	}
 }
 
-// post posts receives, then frames: what a frame grants is there when it arrives.
+// post posts frames, and before them the receives that they need: what a frame grants is there when it arrives.
 func (ch *Channel) post(now time.Duration) error {
+	if ch.session.Pressed() {
+		if err := ch.postReceives(); err != nil {
+			return err
+		}
+	}
+	return ch.postFrames(now)
+}
+
+func (ch *Channel) postReceives() error {
 	for range ch.session.Wanted() {
 		if err := ch.postReceive(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (ch *Channel) postFrames(now time.Duration) error {
 	room := ch.context.cfg.sendDepth() - readsPerChannel
 	for ch.sends.posted < room {
 		f, ok := ch.session.PollFrame(now, ch.header[:0])
@@ -101,6 +136,14 @@ func (ch *Channel) postSend(wr *verbs.SendWR) error {
 	return nil
 }
 
+// postMessage posts the request of a frame. The last is transmitted at once, and those before it with it.
+func (ch *Channel) postMessage(wr *verbs.SendWR, f *session.Frame) error {
+	if f.Last {
+		return ch.qp.PostSend(wr)
+	}
+	return ch.postSend(wr)
+}
+
 // ring transmits what was posted in this turn.
 func (c *Context) ring() {
 	for _, ch := range c.unrung {
@@ -111,7 +154,7 @@ func (c *Context) ring() {
 	c.unrung = c.unrung[:0]
 }
 
-// postFrame sends a frame. A small message is in a slot, with room for the header before it.
+// postFrame sends a frame.
 func (ch *Channel) postFrame(f *session.Frame) error {
 	wr := verbs.SendWR{ID: workFrame | uint64(ch.number), Op: verbs.OpSendImm, Imm: f.Immediate}
 	if f.Message == nil {
@@ -130,7 +173,7 @@ func (ch *Channel) postFrame(f *session.Frame) error {
 	if wr.ID&workKind == workFrame {
 		wr.Flags = ch.sends.next(false)
 	}
-	if err := ch.postSend(&wr); err != nil {
+	if err := ch.postMessage(&wr, f); err != nil {
 		if wr.ID&workKind == workOperation {
 			ch.context.operations.take(uint32(wr.ID))
 		}
@@ -154,7 +197,7 @@ func (ch *Channel) postBundle(wr *verbs.SendWR, f *session.Frame) error {
 	ch.sges[0] = t.sge(0, len(b))
 	t.owner, wr.SGEs = ch, ch.sges[:]
 	wr.ID, wr.Flags = workOperation|uint64(c.operations.add(t)), ch.sends.next(true)
-	if err := ch.postSend(wr); err != nil {
+	if err := ch.postMessage(wr, f); err != nil {
 		c.operations.take(uint32(wr.ID))
 		c.memory.put(t)
 		return err
@@ -169,14 +212,14 @@ func (ch *Channel) postBundle(wr *verbs.SendWR, f *session.Frame) error {
 // appendMessage adds a message to a bundle.
 func appendMessage(b []byte, m *session.Out) []byte {
 	b = session.AppendEntry(b, m)
-	return append(b, m.Ref.(*outgoing).slot.bytes(session.MaxHeader + m.Length)[session.MaxHeader:]...)
+	return append(b, m.Ref.(*outgoing).frame[session.MaxHeader:]...)
 }
 
 // putFrame says where a small message is sent from: by value if it is short, else its slot, which is then
 // in use until the completion.
 func (ch *Channel) putFrame(wr *verbs.SendWR, o *outgoing, header []byte) (inUse bool) {
 	start, length := session.MaxHeader-len(header), len(header)+o.Length
-	b := o.slot.bytes(start + length)[start:]
+	b := o.frame[start:]
 	copy(b, header)
 	if length <= maxInline {
 		wr.Inline = b

@@ -240,8 +240,8 @@ func TestServeBesideReceive(t *testing.T) {
 	const messages, rounds = 100, 3000
 	for round := range int32(rounds) {
 		for range messages {
-			m := newMsg(b)
-			m.in.Kind, m.copied = session.Oneway, true // the protocol does not know it
+			m := &Msg{channel: b, copied: true} // the protocol does not know it
+			m.in.Kind = session.Oneway
 			b.incoming <- m
 		}
 		given, begun := make(chan struct{}), make(chan struct{})
@@ -258,7 +258,7 @@ func TestServeBesideReceive(t *testing.T) {
 		case <-given:
 		case <-time.After(time.Minute):
 			t.Error("the context waits for a message")
-			b.incoming <- newMsg(b) // or nothing here would ever end
+			b.incoming <- &Msg{channel: b} // or nothing here would ever end
 			return
 		}
 		eventually(t, "all are handled or received", func() bool { return taken.Load() == messages*(round+1) })
