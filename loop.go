@@ -146,6 +146,7 @@ func (c *Context) settle() {
 		c.ring()
 	}
 	c.endReplied()
+	c.tracer.keepEnded()
 	c.setTimer()
 	c.publish()
 	if c.spare == nil {

@@ -111,5 +111,6 @@ func BenchmarkTraceRecord(b *testing.B) {
 
 		t.responded(o, &Msg{channel: ch, arrived: c.now(), in: session.In{Kind: session.Response, Trace: response.Trace}})
 		t.returned(o, nil)
+		c.tracer.keepEnded()
 	}
 }

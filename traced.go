@@ -17,6 +17,7 @@ type traced struct {
 	begun, last time.Duration // by the device's clock; last: up to where the segments go
 	isBack      bool          // the response is here
 	escapes     bool          // somebody may keep it
+	next        *traced       // of those that have ended
 	room        [10]Segment   // most have no more
 }
 
@@ -269,8 +270,7 @@ func (o *outgoing) endTrace(c *Context, err error) {
 	t.end(err)
 }
 
-// end completes a trace and tells of it. In exchange for it the context gives back the oldest of those that it had
-// kept, whose memory is used again unless somebody may keep it.
+// end completes a trace. Where somebody is to be told it is at once, else the rest is done when nobody waits for it.
 func (t *traced) end(err error) {
 	if t == nil {
 		return
@@ -280,27 +280,39 @@ func (t *traced) end(err error) {
 		t.Err = err.Error()
 	}
 	r := &t.channel.context.tracer
-	t.setAddresses()
-	t.Start = r.wall(t.begun)
 	s := r.settings.Load()
-	t.channel = nil // a trace that is kept does not keep its channel
+	if t.escapes || t.span != nil || s.hooks.Done != nil || s.slow > 0 && t.Total > s.slow {
+		r.keepEnded() // those before it
+		r.tell(t, s)
+		return
+	}
+	r.ended.push(t)
+}
+
+// tell keeps a trace and tells of it.
+func (r *tracer) tell(t *traced, s *traceSettings) {
+	t.escapes = true
+	t.complete(r)
 	if t.span != nil {
 		t.span.End(&t.Trace)
 		t.span = nil
 	}
-	isSlow := s.slow > 0 && t.Total > s.slow
-	t.escapes = t.escapes || isSlow || s.hooks.Done != nil
-	// Unless it escapes, it belongs from here on to those who keep the next ones.
-	if oldest := r.keep(t); oldest != nil && !oldest.escapes {
-		*oldest = traced{}
-		unusedTraces.Put(oldest)
-	}
+	r.mu.Lock()
+	r.keep(t)
+	r.mu.Unlock()
 	if s.hooks.Done != nil {
 		s.hooks.Done(&t.Trace)
 	}
-	if isSlow {
+	if s.slow > 0 && t.Total > s.slow {
 		r.findSlow(&t.Trace, s.slow)
 	}
+}
+
+// complete fills in what can be known later. A trace that is kept does not keep its channel.
+func (t *traced) complete(r *tracer) {
+	t.setAddresses()
+	t.Start = r.wall(t.begun)
+	t.channel = nil
 }
 
 // TraceCall is Call of a message that is traced in req-rsp mode, whatever the context traces: the

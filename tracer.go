@@ -49,6 +49,7 @@ func (c *Context) SetTraceHooks(h TraceHooks) {
 
 // Traces returns the last traces of the context, the latest at the end.
 func (c *Context) Traces() (all []*Trace) {
+	c.tracer.keepEnded()
 	c.tracer.mu.Lock()
 	defer c.tracer.mu.Unlock()
 	for t := range c.tracer.last.all() {
@@ -59,6 +60,7 @@ func (c *Context) Traces() (all []*Trace) {
 
 // SlowestTraces returns the traces of the context that took longest, the longest first.
 func (c *Context) SlowestTraces() []*Trace {
+	c.tracer.keepEnded()
 	c.tracer.mu.Lock()
 	defer c.tracer.mu.Unlock()
 	return slices.Clone(c.tracer.slowest)
@@ -80,6 +82,7 @@ type tracer struct {
 	epoch    time.Duration                 // what our clock shows at time zero of the device
 	polls    pollWatch
 	journal  *journal
+	ended    endedTraces
 
 	mu      sync.Mutex
 	last    ring[*traced]
@@ -118,11 +121,47 @@ func (r *tracer) configure(cfg *Config) {
 // wall is a time of the device by the clock on the wall.
 func (r *tracer) wall(at time.Duration) time.Time { return time.Unix(0, int64(r.epoch+at)) }
 
-// keep puts a trace to where Traces and SlowestTraces find it, and returns the one that has no place there any more, if
-// there is one. SlowestTraces has copies.
-func (r *tracer) keep(t *traced) (oldest *traced) {
+// endedTraces are complete but for what is done where nobody waits for it.
+type endedTraces struct{ latest atomic.Pointer[traced] }
+
+func (e *endedTraces) push(t *traced) {
+	for {
+		t.next = e.latest.Load()
+		if e.latest.CompareAndSwap(t.next, t) {
+			return
+		}
+	}
+}
+
+// keepEnded keeps the traces that have ended. In exchange the context gives back the oldest of those that it had kept, whose memory is used again
+// unless somebody may keep it.
+func (r *tracer) keepEnded() {
+	if r.ended.latest.Load() == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var first *traced
+	for t := r.ended.latest.Swap(nil); t != nil; {
+		before := t.next
+		t.next, first = first, t
+		t = before
+	}
+	for t := first; t != nil; {
+		next := t.next
+		t.next = nil
+		t.complete(r)
+		if oldest := r.keep(t); oldest != nil && !oldest.escapes {
+			*oldest = traced{}
+			unusedTraces.Put(oldest)
+		}
+		t = next
+	}
+}
+
+// keep puts a trace to where Traces and SlowestTraces find it, and returns the one that has no place there any more, if
+// there is one. SlowestTraces has copies. The tracer is locked.
+func (r *tracer) keep(t *traced) (oldest *traced) {
 	place := r.last.next()
 	oldest, *place = *place, t
 	if n := len(r.slowest); n == keptSlowest {
