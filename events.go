@@ -7,8 +7,8 @@ func (c *Context) Poll() bool {
 	worked := c.device.Progress()
 	worked = worked || c.cq.Ready() || !c.inbox.empty()
 	c.run()
-	for c.dispatchSome(false) {
-		worked = true
+	for some := true; some; worked = worked || some {
+		some, _ = c.dispatchSome(false)
 	}
 	c.run()
 	return worked

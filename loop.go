@@ -13,14 +13,17 @@ const never time.Duration = math.MaxInt64
 
 // run does all there is to do, unless another goroutine is at it, which then does this one's
 // part as well. It returns false where another did the last of it.
-func (c *Context) run() (owner bool) { return c.turns(nil) }
+func (c *Context) run() (owner bool) { return c.turns(nil, unread) }
+
+// unread is in the place of a time that nobody has read.
+const unread time.Duration = 0
 
 // turns is run. The leader, which comes back, does not do all before it calls handlers, since bulk data may come without
-// end, or before it returns with what it waits for.
-func (c *Context) turns(leader waiter) (owner bool) {
-	for c.owned.CompareAndSwap(false, true) {
+// end, or before it returns with what it waits for. If the time was just read, it is now.
+func (c *Context) turns(leader waiter, now time.Duration) (owner bool) {
+	for ; c.owned.CompareAndSwap(false, true); now = unread {
 		c.overlooked.Store(false)
-		c.work(leader)
+		c.work(leader, now)
 		if !c.disown() && c.handled.empty() {
 			return true
 		}
@@ -48,9 +51,12 @@ func (c *Context) submit(t *task) {
 }
 
 // submitted is called when tasks are in the inbox.
-func (c *Context) submitted() {
+func (c *Context) submitted() { c.submittedAt(unread) }
+
+// submittedAt is submitted where the time was just read.
+func (c *Context) submittedAt(now time.Duration) {
 	if !c.attendance.yielding.Load() { // else the leader will, for all that ask meanwhile
-		c.run()
+		c.turns(nil, now)
 	}
 }
 
@@ -82,14 +88,18 @@ func (c *Context) nextRequest() (m *Msg, turn time.Duration) {
 
 // work is one turn of the owner: what was asked for, what has completed, and what
 // follows from it.
-func (c *Context) work(leader waiter) {
+func (c *Context) work(leader waiter, now time.Duration) {
 	for first := true; ; first = false {
 		asked, handled := c.inbox.take(), c.handled.take()
 		ready := c.cq.Ready()
 		busy := asked != nil || handled != nil
-		if busy || first && !ready {
-			c.at = c.now() // not before what was asked for
+		switch { // not before what was asked for
+		case busy && now != unread:
+			c.at = max(c.at, now)
+		case busy || first && !ready:
+			c.at = c.now()
 		}
+		now = unread
 		c.perform(asked)
 		c.perform(handled)
 		if ready {
@@ -271,9 +281,11 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
+	now := unread
 	for {
-		owner := !c.pending() && !c.owned.Load() || c.turns(w) // no turn where there is nothing to do
-		if c.dispatchSome(inline) {
+		owner := !c.pending() && !c.owned.Load() || c.turns(w, now) // no turn where there is nothing to do
+		some := false
+		if some, now = c.dispatchSome(inline); some {
 			continue
 		}
 		if w.arrived() {
@@ -297,31 +309,33 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 }
 
 // dispatchSome has messages handled that wait for it, if there are any. Those whose handlers run here
-// respond when it returns, all at once.
-func (c *Context) dispatchSome(inline bool) bool {
+// respond when it returns, all at once; the time is that at which the last one has returned, if it was read.
+func (c *Context) dispatchSome(inline bool) (some bool, now time.Duration) {
 	for i := range maxDispatched {
-		m, now := c.nextRequest()
+		m, began := c.nextRequest()
 		if m == nil {
-			return i > 0
+			return i > 0, now
 		}
 		if i > 0 || m.traced != nil { // else the turn has just been
-			now = c.now()
+			began = c.now()
 		}
-		c.dispatch(m, now, inline)
+		now = c.dispatch(m, began, inline)
 	}
-	return true
+	return true, now
 }
 
 // dispatch has a message handled: here, if this goroutine has nothing better to do and handlers
 // are quick, else in a goroutine of its own. Who calls it calls run afterwards.
-func (c *Context) dispatch(m *Msg, now time.Duration, inline bool) {
+func (c *Context) dispatch(m *Msg, now time.Duration, inline bool) (over time.Duration) {
 	if inline && c.attendance.enter(now) {
-		c.handled.push(c.tracer.polls.handle(c, m, now))
+		after, over := c.tracer.polls.handle(c, m, now)
+		c.handled.push(after)
 		c.attendance.exit(c.cq)
-		return
+		return over
 	}
 	c.attendance.waited.Store(true)
 	c.background.Go(m.handleAlone)
+	return unread
 }
 
 // dispatchAll is what the owner does where nobody leads: else a message that it finds would
@@ -376,7 +390,7 @@ func (c *Context) standIn() {
 	w := &standIn{c}
 	for {
 		c.look()
-		if c.dispatchSome(false) {
+		if some, _ := c.dispatchSome(false); some {
 			continue
 		}
 		if !c.attendance.stuck(c.now()) {

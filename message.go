@@ -179,11 +179,12 @@ func (m *Msg) handlerPlace() string {
 // handleAlone runs the handler in a goroutine of its own.
 func (m *Msg) handleAlone() {
 	c := m.channel.context
-	c.submit(m.handle(c.now()))
+	after, _ := m.handle(c.now())
+	c.submit(after)
 }
 
-// handle runs the handler, from now on, and returns what is then to be done.
-func (m *Msg) handle(now time.Duration) *task {
+// handle runs the handler, from now on, and returns what is then to be done, and when it was over if that was read.
+func (m *Msg) handle(now time.Duration) (after *task, over time.Duration) {
 	var ctx context.Context = &m.ctx
 	if m.traced != nil {
 		ctx = m.traced.enter(ctx, m, now)
@@ -196,10 +197,10 @@ func (m *Msg) handle(now time.Duration) *task {
 			m.traced = nil
 		}
 		m.release()
-		return m.wasHandled()
+		return m.wasHandled(), unread
 	}
 	if m.traced != nil {
-		m.traced.left(err)
+		over = m.traced.left(err)
 	}
 	kind := session.Response
 	if err != nil {
@@ -214,13 +215,13 @@ func (m *Msg) handle(now time.Duration) *task {
 		m.traced.end(err)
 		m.release()
 		m.channel.end(err)
-		return m.wasHandled()
+		return m.wasHandled(), over
 	}
 	o.Call, o.until, o.request = m.in.Call, untilNothing, m
 	if m.traced != nil {
 		m.traced.attach(o)
 	}
-	return &o.task
+	return &o.task, over
 }
 
 // callContext is the context of a handler: that of Serve, which ends also when the caller gives

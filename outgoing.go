@@ -108,7 +108,12 @@ func (o *outgoing) copyPayload(payload []byte) (err error) {
 // was withdrawn.
 func (o *outgoing) run(ctx context.Context) (sent bool, err error) {
 	o.withdrawn = false
-	o.channel.context.submit(&o.task)
+	c, prepared := o.channel.context, unread
+	if o.traced != nil {
+		prepared = o.traced.last
+	}
+	c.inbox.push(&o.task)
+	c.submittedAt(prepared)
 	o.wait(ctx)
 	sent, err = !o.withdrawn, o.err
 	if o.until != untilResponse {

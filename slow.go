@@ -147,8 +147,8 @@ func (w *pollWatch) measure(c *Context) {
 	w.since = 0
 }
 
-// handle runs a handler in the leader's goroutine and returns what is then to be done.
-func (w *pollWatch) handle(c *Context, m *Msg, began time.Duration) *task {
+// handle runs a handler in the leader's goroutine and returns what is then to be done, as Msg.handle does.
+func (w *pollWatch) handle(c *Context, m *Msg, began time.Duration) (after *task, over time.Duration) {
 	if w.since == 0 {
 		return m.handle(began)
 	}
@@ -158,18 +158,18 @@ func (w *pollWatch) handle(c *Context, m *Msg, began time.Duration) *task {
 	} else {
 		w.timer.Reset(c.tracer.settings.Load().pollingWarn)
 	}
-	after := m.handle(began)
+	after, over = m.handle(began)
 	w.timer.Stop()
 	w.handling.Store(nil)
 	took := c.now() - began
 	if took < w.longest {
-		return after
+		return after, over
 	}
 	w.longest, w.place, w.stack, w.remote = took, m.handlerPlace(), "", m.channel.RemoteAddr()
 	if s := w.sample.Swap(nil); s != nil && s.message == m {
 		w.stack = s.stack
 	}
-	return after
+	return after, over
 }
 
 const (

@@ -225,14 +225,15 @@ func (t *traced) enter(ctx context.Context, m *Msg, now time.Duration) context.C
 	return ctx
 }
 
-// left is called when the application is done with the message.
-func (t *traced) left(err error) {
-	now := t.channel.context.now()
+// left is called when the application is done with the message, and returns the time.
+func (t *traced) left(err error) (now time.Duration) {
+	now = t.channel.context.now()
 	t.extension.Ended = t.channel.context.tracer.epoch + now
 	t.mark(PhaseHandler, now)
 	if err != nil {
 		t.Err = err.Error()
 	}
+	return now
 }
 
 // posted is called when a response is in the send queue. The rest can wait until it is transmitted.
