@@ -36,6 +36,7 @@ type Context struct {
 	onMove  atomic.Pointer[func(Move)]
 
 	attendance attendance
+	leading    leading
 	runtime    sched.Runtime
 	tracer     tracer
 	timer      *sched.Timer
@@ -112,7 +113,9 @@ func (c *Context) prepare() (err error) {
 	c.tracer.init(&c.cfg, time.Duration(time.Now().UnixNano())-c.now())
 	c.runtime = sched.Of(c.engine)
 	c.background.Runtime = c.runtime
-	if c.manager, err = cm.New(c.device, handshake); err != nil {
+	managing := handshake
+	managing.Wait = c.awaitPeer
+	if c.manager, err = cm.New(c.device, managing); err != nil {
 		return err
 	}
 	if c.pd, err = c.device.CreatePD(); err != nil {
