@@ -37,6 +37,7 @@ type Context struct {
 
 	attendance attendance
 	leading    leading
+	parting    chan *Channel // to be disconnected by the leader
 	runtime    sched.Runtime
 	tracer     tracer
 	timer      *sched.Timer
@@ -81,7 +82,7 @@ func Open(cfg Config) (*Context, error) {
 	if cfg.DebugMemory, err = debugMemory(cfg.DebugMemory); err != nil {
 		return nil, err
 	}
-	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never}
+	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never, parting: make(chan *Channel, maxParting)}
 	if c.device == nil {
 		if c.device, err = udp.Open(udp.Config{Loops: 1}); err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -225,7 +224,7 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 			return ctx.Err()
 		}
 	}
-	defer c.attendance.leave(c.now)
+	defer c.leave()
 	return c.lead(ctx, w, inline)
 }
 
@@ -242,6 +241,9 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 		if w.arrived() {
 			return nil
 		}
+		if c.partNext() {
+			continue
+		}
 		if c.attendance.yield() {
 			continue
 		}
@@ -252,6 +254,12 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 			return err
 		}
 	}
+}
+
+// leave gives the leader's place up.
+func (c *Context) leave() {
+	c.attendance.leave(c.now)
+	c.partAlone()
 }
 
 // poll waits until the context has work or w has arrived. What comes for the connection manager is taken here, so that
@@ -265,7 +273,7 @@ func (c *Context) poll(ctx context.Context, w waiter) error {
 		return c.cq.WaitProgress(ctx, w)
 	}
 	defer c.manager.Leave()
-	c.leading = leading{c.manager, w}
+	c.leading = leading{c, w}
 	err := c.cq.WaitProgress(ctx, &c.leading)
 	c.attendance.asleep.Store(false)
 	if c.manager.Ready() {
@@ -277,11 +285,13 @@ func (c *Context) poll(ctx context.Context, w waiter) error {
 
 // leading is what the leader waits for. It belongs to the leader.
 type leading struct {
-	manager *cm.Manager
+	context *Context
 	waiter
 }
 
-func (l *leading) Ready() bool { return l.waiter.Ready() || l.manager.Ready() }
+func (l *leading) Ready() bool {
+	return l.waiter.Ready() || l.context.manager.Ready() || len(l.context.parting) > 0
+}
 
 // awaitPeer is how the connection manager waits: as others do, in the leader's place if it is free.
 func (c *Context) awaitPeer(ctx context.Context, a, b <-chan struct{}) {
@@ -293,7 +303,7 @@ func (c *Context) awaitPeer(ctx context.Context, a, b <-chan struct{}) {
 	case <-ctx.Done():
 	case c.attendance.place <- struct{}{}:
 		_ = c.lead(ctx, &peerWait{c, a, b}, false) // where it cannot, who called sleeps
-		c.attendance.leave(c.now)
+		c.leave()
 	}
 }
 
@@ -333,6 +343,7 @@ func (c *Context) dispatchSome(inline bool) bool {
 // are quick, else in a goroutine of its own. Who calls it calls run afterwards.
 func (c *Context) dispatch(m *Msg, inline bool) {
 	if now := c.now(); inline && c.attendance.enter(now) {
+		c.partAlone()
 		c.handled.push(c.tracer.polls.handle(c, m, now))
 		c.attendance.exit(c.cq)
 		return
