@@ -123,6 +123,11 @@ func (a *attendance) exit(cq *verbs.CQ) {
 	}
 }
 
+// polls says whether somebody leads and is not in a handler.
+func (a *attendance) polls() bool {
+	return !a.nobody && a.led.Load() && len(a.place) == 0 && a.handling.Load() == 0
+}
+
 // attended says whether somebody polls or will soon.
 func (a *attendance) attended(now time.Duration) bool {
 	if a.nobody {

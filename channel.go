@@ -214,7 +214,7 @@ func (ch *Channel) await(ctx context.Context) (*Msg, error) {
 		}
 	}
 	err := c.lead(ctx, (*receiving)(ch), false)
-	c.attendance.leave()
+	c.leave()
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
@@ -371,7 +371,11 @@ func (ch *Channel) Close() error {
 		err = ch.Flush(ctx)
 		cancel()
 	}
-	ch.end(fmt.Errorf("braid: %w: channel", ErrClosed))
+	connected := false
+	ch.context.exclusive(func() { connected = ch.finish(fmt.Errorf("braid: %w: channel", ErrClosed)) })
+	if connected {
+		ch.disconnect()
+	}
 	runtime.Select(context.Background(), ch.gone)
 	for m := ch.TryReceive(); m != nil; m = ch.TryReceive() {
 		m.Release() // nobody wants it

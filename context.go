@@ -37,6 +37,8 @@ type Context struct {
 	onMove  atomic.Pointer[func(Move)]
 
 	attendance attendance
+	leading    leading
+	parting    chan *Channel // to be disconnected by the leader
 	runtime    sched.Runtime
 	tracer     tracer
 	timer      *sched.Timer
@@ -83,7 +85,7 @@ func Open(cfg Config) (*Context, error) {
 	if cfg.DebugMemory, err = debugMemory(cfg.DebugMemory); err != nil {
 		return nil, err
 	}
-	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never}
+	c := &Context{cfg: cfg, device: cfg.Device, closed: make(chan struct{}), timerAt: never, parting: make(chan *Channel, maxParting)}
 	if c.device == nil {
 		if c.device, err = udp.Open(udp.Config{Loops: 1}); err != nil {
 			return nil, err
@@ -115,7 +117,9 @@ func (c *Context) prepare() (err error) {
 	c.tracer.init(&c.cfg, time.Duration(time.Now().UnixNano())-c.now())
 	c.runtime = sched.Of(c.engine)
 	c.background.Runtime = c.runtime
-	if c.manager, err = cm.New(c.device, handshake); err != nil {
+	managing := handshake
+	managing.Wait = c.awaitPeer
+	if c.manager, err = cm.New(c.device, managing); err != nil {
 		return err
 	}
 	if c.pd, err = c.device.CreatePD(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/fifo"
 	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/verbs"
@@ -19,26 +20,43 @@ func (ch *Channel) queuePairFailed() {
 	}
 	ch.broken = true
 	conn := ch.conn
+	if conn.Err() != nil {
+		ch.fail(ch.failure(conn))
+		return
+	}
 	runtime := ch.context.runtime
 	ch.context.background.Go(func() {
 		ctx, cancel := runtime.WithTimeout(context.Background(), time.Second)
 		runtime.Select(ctx, conn.Done())
 		cancel()
-		err := conn.Err()
-		if err == nil {
-			err = verbs.ErrFlushed
-		}
-		if f := ch.fallback; f != nil && f.snapshot().err != nil {
-			err = fmt.Errorf("%w; by TCP: %w", err, f.snapshot().err)
-		}
-		ch.end(fmt.Errorf("braid: the channel has ended: %w", err))
+		ch.end(ch.failure(conn))
 	})
 }
 
-// fail ends the channel. Everything that waits is told.
+// failure is why the queue pair of a connection has failed.
+func (ch *Channel) failure(conn *cm.Conn) error {
+	err := conn.Err()
+	if err == nil {
+		err = verbs.ErrFlushed
+	}
+	if f := ch.fallback; f != nil && f.snapshot().err != nil {
+		err = fmt.Errorf("%w; by TCP: %w", err, f.snapshot().err)
+	}
+	return fmt.Errorf("braid: the channel has ended: %w", err)
+}
+
+// fail ends the channel, and has its connection closed.
 func (ch *Channel) fail(err error) {
+	if ch.finish(err) {
+		ch.context.part(ch)
+	}
+}
+
+// finish ends the channel, once. Everything that waits is told. It returns whether the caller is to
+// disconnect the channel.
+func (ch *Channel) finish(err error) (connected bool) {
 	if ch.ended.Load() != nil {
-		return
+		return false
 	}
 	c := ch.context
 	ch.ended.Store(&err)
@@ -77,9 +95,7 @@ func (ch *Channel) fail(err error) {
 		c.bulk.taken(m)
 		m.Release()
 	}
-	if ch.conn != nil {
-		c.background.Go(ch.disconnect)
-	}
+	return ch.conn != nil
 }
 
 // endMessages fails what has not arrived and what has no response.

@@ -35,6 +35,9 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	l := &Listener{context: c, listener: listener, accepted: make(chan *Channel, maxBacklog), stop: stop, done: make(chan struct{})}
+	if !c.runtime.Virtual() {
+		listener.Handle(func(r *cm.Request) { l.take(ctx, r) })
+	}
 	c.exclusive(func() {
 		if err = c.open(); err == nil {
 			c.listeners = append(c.listeners, l)
@@ -51,8 +54,8 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 // Addr is the address listened on.
 func (l *Listener) Addr() netip.AddrPort { return l.listener.Addr() }
 
-// grant grants the requests of peers, one after the other, and waits for each peer in a goroutine of
-// its own, since it may not even exist; the connection manager bounds their number.
+// grant grants the requests of peers of which many come at once, one after the other. Each peer is waited for in a goroutine
+// of its own, since it may not even exist; the connection manager bounds their number.
 func (l *Listener) grant(ctx context.Context) {
 	for {
 		request, err := l.listener.Next(ctx)
@@ -60,9 +63,14 @@ func (l *Listener) grant(ctx context.Context) {
 			l.Close() // also when the device is closed
 			return
 		}
-		if ch := l.admit(request); ch != nil {
-			l.context.background.Go(func() { l.await(ctx, request, ch) })
-		}
+		l.take(ctx, request)
+	}
+}
+
+// take grants a request or refuses it, and leaves it to a goroutine to wait for the peer.
+func (l *Listener) take(ctx context.Context, request *cm.Request) {
+	if ch := l.admit(request); ch != nil {
+		l.context.background.Go(func() { l.await(ctx, request, ch) })
 	}
 }
 

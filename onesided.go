@@ -255,6 +255,9 @@ func (t *transfer) completed(c *Context, e *verbs.Completion) {
 			ch.flushed = append(ch.flushed, t)
 		}
 	case t.part == len(t.parts) || e.Status != 0:
+		if err := ch.Err(); err != nil && errors.Is(t.err, verbs.ErrFlushed) {
+			t.err = err
+		}
 		t.end(t.err)
 	}
 }

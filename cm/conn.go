@@ -88,7 +88,7 @@ func (c *Conn) Close() error {
 		})
 		if err == nil {
 			ctx, cancel := c.manager.runtime.WithTimeout(context.Background(), closeWait)
-			c.manager.runtime.Select(ctx, c.disconnected, c.manager.stop)
+			c.manager.waitFor(ctx, c.disconnected, c.manager.stop)
 			cancel()
 		}
 		c.drop()
@@ -184,7 +184,12 @@ func (c *Conn) finish(reason error) {
 		// It fails only if the program has closed the queue pair.
 		_ = q.Modify(verbs.Err, nil)
 	}
+	c.tellEnd()
+}
+
+func (c *Conn) tellEnd() {
 	close(c.done)
+	c.manager.agent.cq.Wake() // who attends may wait for it
 }
 
 // qpFailed ends the connection because its queue pair has failed. The engine's
@@ -192,7 +197,7 @@ func (c *Conn) finish(reason error) {
 // and may have a NAK to send.
 func (c *Conn) qpFailed(cause error) {
 	if c.setErr(fmt.Errorf("cm: %w", cause)) {
-		close(c.done)
+		c.tellEnd()
 	}
 }
 

@@ -119,7 +119,7 @@ func (m *Manager) leaveDialSlots(peer netip.Addr, s *dialSlots) {
 
 // awaitReply waits for the answer to a request, and makes the connection of it.
 func (c *Conn) awaitReply(ctx context.Context, o *Options) error {
-	switch c.manager.runtime.Select(ctx, c.replied, c.done) {
+	switch c.manager.waitFor(ctx, c.replied, c.done) {
 	case 0:
 		return c.completeDial(c.reply, o)
 	case 1:

@@ -32,6 +32,9 @@ const (
 	// more than their queue pairs can be made.
 	crowd      = 32
 	crowdPause = time.Millisecond
+	// promptRequests is how many requests of a listener are handled before the next datagrams are taken: who takes
+	// those may be who moves data.
+	promptRequests = 4
 	// maxHandles bounds the address handles that are kept for peers.
 	maxHandles = 4096
 )

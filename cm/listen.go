@@ -19,6 +19,7 @@ type Listener struct {
 	addr    netip.AddrPort
 	news    broadcast.Broadcast // a request waits, or a connection is established
 	closing chan struct{}
+	handler func(*Request) // nil: all are for Next or Accept
 
 	// The rest is under the manager's lock. The machine bounds it all.
 	waiting  []*Request // for the program
@@ -100,6 +101,14 @@ func (l *Listener) Next(ctx context.Context) (*Request, error) {
 			return nil, err
 		}
 	}
+}
+
+// Handle has f called with requests by whoever receives them, before the next datagrams are taken: f must not wait for the
+// peer. Where several come at once the rest is for Next, and so are all that came before.
+func (l *Listener) Handle(f func(*Request)) {
+	l.manager.mu.Lock()
+	defer l.manager.mu.Unlock()
+	l.handler = f
 }
 
 // Accept waits for a connection. It grants the requests of all peers at once
@@ -287,5 +296,9 @@ func (m *Manager) request(e *machine.Event) {
 	c.private, r.terms = unpack(room)
 	m.conns[e.ID] = c
 	l.waiting = append(l.waiting, r)
+	if l.handler != nil && len(l.waiting) <= promptRequests {
+		m.prompt = append(m.prompt, l)
+		return
+	}
 	l.news.Announce()
 }

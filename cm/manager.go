@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braid-rdma/braid/cm/machine"
@@ -25,6 +26,9 @@ type Manager struct {
 	stop    chan struct{}
 	runtime sched.Runtime
 	loop    sched.Group
+	await   func(ctx context.Context, a, b <-chan struct{})
+	timer   *sched.Timer // wakes the loop
+	aside   atomic.Bool  // only the loop takes what comes: a crowd, or nothing any more
 
 	mu        sync.Mutex
 	agent     *Agent
@@ -32,6 +36,7 @@ type Manager struct {
 	listeners map[uint16]*Listener
 	dialing   map[netip.Addr]*dialSlots
 	armed     machine.Time // when the loop runs next by itself
+	prompt    []*Listener  // whose handlers are to be called, once for each time that they are here
 	closed    bool
 }
 
@@ -50,8 +55,9 @@ func New(d *verbs.Device, cfg Config) (*Manager, error) {
 		device: d, limits: d.Query().Limits, backlog: cfg.Backlog, agent: agent,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		conns: make(map[mad.CommID]*Conn), listeners: make(map[uint16]*Listener),
-		dialing: make(map[netip.Addr]*dialSlots), armed: machine.Never,
+		dialing: make(map[netip.Addr]*dialSlots), armed: machine.Never, await: cfg.Wait,
 	}
+	m.timer = runtime.NewTimer(m.wakeLoop)
 	m.loop.Go(m.run)
 	return m, nil
 }
@@ -82,6 +88,7 @@ func (m *Manager) closeAll(reason error) {
 		return
 	}
 	m.closed = true
+	m.aside.Store(true)
 	close(m.stop)
 	for _, port := range slices.Sorted(maps.Keys(m.listeners)) {
 		m.unlisten(m.listeners[port])
@@ -103,22 +110,15 @@ func (m *Manager) closeAll(reason error) {
 // who move data.
 func (m *Manager) run() {
 	notify := m.agent.Notify()
-	timer := m.runtime.NewTimer(m.wakeLoop)
-	defer timer.Stop()
+	defer m.timer.Stop()
 	for {
-		wait, taken, err := m.step()
-		if err != nil {
+		if err := m.step(); err != nil {
 			m.closeAll(err)
 			return
 		}
 		news := notify
-		if taken >= crowd {
-			wait, news = crowdPause, nil
-		}
-		if wait > 0 {
-			timer.Reset(wait)
-		} else {
-			m.wakeLoop()
+		if m.aside.Load() {
+			news = nil
 		}
 		if m.runtime.Select(context.Background(), m.stop, news, m.wake) == 0 {
 			return
@@ -134,27 +134,61 @@ func (m *Manager) wakeLoop() {
 	}
 }
 
-// step lets the agent act, and returns for how long there is nothing to do and
-// how many datagrams were taken.
-func (m *Manager) step() (wait time.Duration, taken uint64, err error) {
+// step lets the agent act, and has the loop run again when there is something to do.
+func (m *Manager) step() error {
+	prompt, err := m.act()
+	for _, l := range prompt {
+		if r := l.nextRequest(); r != nil {
+			l.handler(r)
+		}
+	}
+	return err
+}
+
+// act is step but for the requests that handlers are to have.
+func (m *Manager) act() (prompt []*Listener, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return 0, 0, ErrClosed
+		return nil, ErrClosed
 	}
 	core := m.agent.Machine()
 	before := core.Counters().Received
 	again, err := m.agent.Step()
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	taken = core.Counters().Received - before
 	m.dispatch()
-	m.armed = min(again, core.Timeout())
-	if m.armed == machine.Never {
-		return math.MaxInt64, taken, nil
+	crowded := core.Counters().Received-before >= crowd
+	m.aside.Store(crowded)
+	switch {
+	case crowded:
+		again = m.agent.Now() + machine.Time(crowdPause)
+	case m.agent.cq.Ready(): // asked once more, since who attends may have seen that this was the loop's business
+		again = m.agent.Now()
+	default:
+		again = min(again, core.Timeout())
 	}
-	return max(0, time.Duration(m.armed-m.agent.Now())), taken, nil
+	m.arm(again)
+	prompt, m.prompt = m.prompt, nil
+	return prompt, nil
+}
+
+// arm has the loop run at a time; the lock is held.
+func (m *Manager) arm(at machine.Time) {
+	if at == m.armed && at > m.agent.Now() {
+		return
+	}
+	m.armed = at
+	wait := time.Duration(math.MaxInt64)
+	if at != machine.Never {
+		wait = time.Duration(at - m.agent.Now())
+	}
+	if wait <= 0 {
+		m.wakeLoop()
+		return
+	}
+	m.timer.Reset(wait)
 }
 
 // command runs a command on the machine, and sends and tells what it led to.
@@ -167,9 +201,8 @@ func (m *Manager) command(f func(core *machine.Machine, now machine.Time) error)
 	core := m.agent.Machine()
 	err := f(core, m.agent.Now())
 	m.dispatch()
-	if core.Timeout() < m.armed {
-		m.armed = core.Timeout()
-		m.wakeLoop()
+	if at := core.Timeout(); at < m.armed {
+		m.arm(at)
 	}
 	return err
 }
@@ -182,6 +215,7 @@ func (m *Manager) dispatch() {
 		if !ok {
 			break
 		}
+		m.agent.cq.Wake() // who attends may wait for it
 		switch c := m.conns[e.ID]; {
 		case c != nil:
 			c.handleEvent(&e)

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -29,6 +30,9 @@ type Config struct {
 	// Backlog is how many requests of peers that have proven their address may
 	// wait for the program of a listener; default 4096.
 	Backlog int
+	// Wait, if set, is how Dial and Conn.Close wait for the peer: until one of two channels is closed, or ctx has
+	// ended. A program that polls the device for all that it waits for does it that way; see Manager.Attend.
+	Wait func(ctx context.Context, a, b <-chan struct{})
 }
 
 // Options say how a connection is made.

@@ -84,14 +84,19 @@ func (e *engine) Progress() bool {
 	if e.tryRound(now, true, &waiting{}) {
 		return true
 	}
-	e.idleRound(now)
+	e.idle.Add(1)
+	if e.yielder.wanted(now) {
+		runtime.Gosched()
+	}
 	return false
 }
 
-// idleRound ends a round in vain.
+// idleRound ends a round in vain of a goroutine that has locked its thread.
 func (e *engine) idleRound(now transport.Time) {
 	e.idle.Add(1)
-	e.yielder.maybeYield(now)
+	if e.yielder.wanted(now) {
+		yieldThread()
+	}
 }
 
 // attended says whether an application thread runs the loop, or will be back soon.
@@ -118,8 +123,13 @@ func (e *engine) background() {
 			e.yielder.lookSoon() // who was told of a completion shall not wait for this thread
 			continue
 		}
-		if now := e.Now(); w.spins(now) {
+		now := e.Now()
+		if w.spins(now) {
 			e.idleRound(now)
+			continue
+		}
+		if e.yielder.wanted(now) {
+			yieldThread()
 			continue
 		}
 		e.sleep(sleeperBackground, nil, &w)
@@ -199,7 +209,9 @@ func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error 
 		if err := e.ended(ctx); err != nil {
 			return err
 		}
-		e.letWaitersRun()
+		if e.waitersWant() {
+			runtime.Gosched()
+		}
 		if e.driving.CompareAndSwap(false, true) {
 			return e.driveUntil(ctx, until)
 		}
@@ -216,13 +228,9 @@ func (e *engine) WaitProgress(ctx context.Context, until verbs.Readiness) error 
 	}
 }
 
-// letWaitersRun lets those run who were told of their completions, if they have no processor: with a loop on each, threads
-// that always find work would keep the processors until they are preempted.
-func (e *engine) letWaitersRun() {
-	if e.waiters.Load() > 0 {
-		e.yielder.maybeYield(e.Now())
-	}
-}
+// waitersWant says whether to let those run who were told of their completions, because they have no processor: with a loop
+// on each, threads that always find work would keep the processors until they are preempted.
+func (e *engine) waitersWant() bool { return e.waiters.Load() > 0 && e.yielder.wanted(e.Now()) }
 
 func (e *engine) ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -268,8 +276,8 @@ func (e *engine) driveUntil(ctx context.Context, until verbs.Readiness) error {
 		}
 		if worked {
 			w.worked(e.Now())
-			if now-began > yieldInterval { // else soon, when another can take over
-				e.letWaitersRun()
+			if now-began > yieldInterval && e.waitersWant() { // else soon, when another can take over
+				yieldThread()
 			}
 			continue
 		}

@@ -67,7 +67,7 @@ func benchmarkLoopback(b *testing.B, payload int, rxOpt rxOptions, txOpt txOptio
 	benchSend(newTxBatch(pool, 0), dst, payload, b.N, &arrived)
 	deadline := time.Now().Add(time.Second)
 	for arrived.Load() < int64(b.N) && time.Now().Before(deadline) {
-		yieldThread()
+		yieldCore()
 	}
 	b.StopTimer()
 	runtime.UnlockOSThread()
@@ -81,10 +81,10 @@ func benchmarkLoopback(b *testing.B, payload int, rxOpt rxOptions, txOpt txOptio
 	b.ReportMetric(float64(b.N)*float64(payload)*8/float64(b.Elapsed().Nanoseconds()), "Gb/s")
 }
 
-// yieldThread gives the core to another thread that wants it. The Go scheduler's own
+// yieldCore gives the core to another thread that wants it. The Go scheduler's own
 // yield would cost a locked thread two switches, and a bare spin would burn the time slice
 // that the other side needs when the machine is busy.
-func yieldThread() {
+func yieldCore() {
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }
 
@@ -151,7 +151,7 @@ func benchSend(batch *txBatch, dst *destination, payload, n int, arrived *atomic
 	window := int64(max(benchWindow/(payload+256), 2*run))
 	for sent := 0; sent < n; {
 		for int64(sent)-arrived.Load() > window-int64(run) {
-			yieldThread()
+			yieldCore()
 		}
 		path := sent / run % len(batch.queues)
 		for range min(run, n-sent) {
@@ -186,7 +186,7 @@ func benchReceive(rx *rxSocket, payload int, arrived *atomic.Int64, stop <-chan 
 			case <-stop:
 				return nil
 			default:
-				yieldThread()
+				yieldCore()
 				continue
 			}
 		}

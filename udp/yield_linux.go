@@ -34,10 +34,10 @@ func (y *yielder) lookSoon() {
 	y.mu.Unlock()
 }
 
-// maybeYield is called in each round in vain.
-func (y *yielder) maybeYield(now transport.Time) {
+// wanted is asked in each round in vain: whether others wait for a processor.
+func (y *yielder) wanted(now transport.Time) bool {
 	if !y.mu.TryLock() {
-		return // another thread is at it
+		return false // another thread is at it
 	}
 	wanted := false
 	if now-y.last >= yieldInterval {
@@ -47,7 +47,14 @@ func (y *yielder) maybeYield(now transport.Time) {
 		wanted = v.Kind() != metrics.KindUint64 || v.Uint64() > 0
 	}
 	y.mu.Unlock()
-	if wanted {
-		runtime.Gosched()
-	}
+	return wanted
+}
+
+// yieldThread lets others run on the processor of a goroutine that has locked its thread. Without the lock they run on
+// that thread: else the runtime would have to wake another for them, which costs as much as several packets, and
+// then this one again.
+func yieldThread() {
+	runtime.UnlockOSThread()
+	runtime.Gosched()
+	runtime.LockOSThread()
 }

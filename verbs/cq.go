@@ -32,6 +32,7 @@ type CQ struct {
 	condition atomic.Uint32
 	lost      atomic.Uint64
 	waiters   atomic.Int32 // threads in Wait or WaitSolicited
+	attending atomic.Int32 // threads between Attend and Leave
 	// solicited is the position, counted like the ring's tail, after the latest
 	// completion that is solicited or failed.
 	solicited atomic.Uint64
@@ -233,6 +234,27 @@ func (c *CQ) Notify() <-chan struct{} {
 	return c.notify
 }
 
+// Attend keeps Notify quiet until Leave: the caller is in WaitProgress of another queue, is woken for completions of this one
+// too, and takes them. It returns false, and there is nothing to leave, where different loops move the packets of the two.
+func (c *CQ) Attend(waits *CQ) bool {
+	if c.settle(c.device.first()) != waits.settle(c.device.first()) {
+		return false
+	}
+	c.attending.Add(1)
+	return true
+}
+
+// Leave ends Attend. Notify tells of what was not taken.
+func (c *CQ) Leave() {
+	if c.attending.Add(-1) > 0 || !c.Ready() {
+		return
+	}
+	home := c.home.Load()
+	home.Lock()
+	defer home.Unlock()
+	c.tell()
+}
+
 // tell wakes the receiver of Notify; a loop is locked.
 func (c *CQ) tell() {
 	select {
@@ -295,10 +317,11 @@ func (c *CQ) push(from *loop, e *Completion, owner *slots, arrival Time) {
 	if e.Solicited || e.Status != transport.Success {
 		c.solicited.Store(c.ring.tail.Load())
 	}
-	if c.waiters.Load() > 0 {
+	attended := c.attending.Load() > 0
+	if attended || c.waiters.Load() > 0 {
 		c.Wake()
 	}
-	if c.notify != nil {
+	if c.notify != nil && !attended {
 		c.tell()
 	}
 }

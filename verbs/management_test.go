@@ -54,6 +54,43 @@ func TestNotify(t *testing.T) {
 	<-e.notified
 }
 
+// TestAttend: while somebody attends the channel tells of nothing, and who waits at another queue is woken. What was not taken
+// is told in the end.
+func TestAttend(t *testing.T) {
+	n := loopnet.New(loopnet.Options{})
+	e := newManagementEnd(t, n)
+	other, err := e.dev.CreateCQ(1)
+	must(t, err)
+	if !e.cq.Attend(other) {
+		t.Fatal("two queues of one loop cannot be attended together")
+	}
+	woken := make(chan error, 1)
+	go func() { woken <- other.WaitProgress(t.Context(), e.cq) }()
+	must(t, e.qp.PostRecv(&verbs.RecvWR{ID: 1, SGEs: []verbs.SGE{e.mr.SGE(0, 100)}}))
+	must(t, e.qp.Modify(verbs.Err, nil))
+	must(t, <-woken)
+	select {
+	case <-e.notified:
+		t.Error("told of what somebody takes")
+	default:
+	}
+	e.cq.Leave()
+	<-e.notified
+	var c [1]verbs.Completion
+	if !e.cq.Attend(other) {
+		t.Fatal("not a second time")
+	}
+	if n, err := e.cq.Poll(c[:]); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	e.cq.Leave()
+	select {
+	case <-e.notified:
+		t.Error("told of what was taken")
+	default:
+	}
+}
+
 const managementKey = 0x80010000
 
 type managementEnd struct {

@@ -68,6 +68,8 @@ func (m *Machine) handleMRA(now Time, c *conn, msg *mad.MRA) {
 		c.confirmed = true
 		m.keepTicket(c.peer, msg)
 		m.enter(now, c, established, Never)
+	case c.active && (c.state == dreqSent || c.state == timeWait) && msg.Subject == mad.SubjectOther:
+		m.keepTicket(c.peer, msg) // it has ended meanwhile, and the address is the peer's all the same
 	}
 }
 

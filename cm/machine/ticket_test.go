@@ -69,6 +69,26 @@ func TestTicket(t *testing.T) {
 	p.withCookie(0xa0)
 }
 
+// TestTicketThatComesLate: the ticket of a connection counts that has ended before it came.
+func TestTicketThatComesLate(t *testing.T) {
+	p := newProvenPair(t)
+	p.a.connectBraid(p.b, 0x10)
+	p.b.take(p.a.sent("asks", "REQ"))
+	p.a.take(p.b.sent("asks for proof", "REJ 3"))
+	p.b.take(p.a.sent("asks with the cookie", "REQ"))
+	p.b.happened("asked", Requested)
+	p.must(p.b.m.Accept(p.now, p.b.last.ID, mad.REP{QPN: 0x11}, true))
+	p.a.take(p.b.sent("grants", "REP"))
+	p.a.happened("granted", Replied)
+	p.must(p.a.m.Ready(p.now, p.a.last.ID, true))
+	p.b.take(p.a.sent("is ready", "RTU"))
+	p.must(p.a.m.Disconnect(p.now, p.a.last.ID))
+	p.a.take(p.b.sent("acknowledges the RTU", "MRA 2"))
+	p.a.connectBraid(p.b, 0x20)
+	p.b.take(p.a.sent("takes its leave, and asks with the ticket", "DREQ", "REQ"))
+	p.b.happened("asked at once", Established, Disconnected, Requested)
+}
+
 // TestTicketOfAnother: a machine that was restarted does not know the tickets of before.
 func TestTicketOfAnother(t *testing.T) {
 	p := newProvenPair(t)
