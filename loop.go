@@ -138,9 +138,10 @@ func (c *Context) more() bool {
 
 // mayPutOff says whether settle may wait for the next turn, which is soon: the leader has handlers to call, or goes back to the program
 // with what it waited for. A leader that stays does not sleep before, and whoever stands by looks when there is none. It is not
-// put off twice in a row.
+// put off twice in a row, nor where others wait, who would do it beside the next leader's work.
 func (c *Context) mayPutOff(leader waiter) bool {
-	return leader != nil && !c.putOff.Load() && !c.runtime.Virtual() && (c.waiting.Load() > 0 || leader.arrived())
+	return leader != nil && !c.putOff.Load() && !c.runtime.Virtual() && c.attendance.present.Load() == 1 &&
+		(c.waiting.Load() > 0 || leader.arrived())
 }
 
 // settle does what nobody waits for, after what somebody waits for has left: it costs time while the peer is at work.
@@ -305,81 +306,6 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 		}
 	}
 }
-
-// leave gives the leader's place up.
-func (c *Context) leave() {
-	c.attendance.leave()
-	c.partAlone()
-}
-
-// poll waits until the context has work or w has arrived. What comes for the connection manager is taken here, so that
-// who leads receives the answer to a dial, or grants a peer's, with no thread in between.
-func (c *Context) poll(ctx context.Context, w waiter) error {
-	c.tracer.polls.polls(c)
-	c.attendance.asleep.Store(true)
-	defer c.tracer.polls.polled(c)
-	if c.runtime.Virtual() || !c.manager.Attend(c.cq) {
-		defer c.attendance.asleep.Store(false)
-		return c.cq.WaitProgress(ctx, w)
-	}
-	defer c.manager.Leave()
-	c.leading = leading{c, w}
-	err := c.cq.WaitProgress(ctx, &c.leading)
-	c.attendance.asleep.Store(false)
-	if c.manager.Ready() {
-		c.manager.Step()
-		c.attendance.waited.Store(true) // who was told of it runs on this processor
-	}
-	return err
-}
-
-// leading is what the leader waits for. It belongs to the leader.
-type leading struct {
-	context *Context
-	waiter
-}
-
-func (l *leading) Ready() bool {
-	return l.waiter.Ready() || l.context.manager.Ready() || len(l.context.parting) > 0
-}
-
-// awaitPeer is how the connection manager waits: as others do, in the leader's place if it is free.
-func (c *Context) awaitPeer(ctx context.Context, a, b <-chan struct{}) {
-	c.attendance.present.Add(1)
-	defer c.attendance.present.Add(-1)
-	if !c.attendance.enlist() {
-		select {
-		case <-a:
-			return
-		case <-b:
-			return
-		case <-ctx.Done():
-			return
-		case <-c.attendance.place:
-		}
-	}
-	defer c.leave()
-	_ = c.lead(ctx, &peerWait{c, a, b}, false) // where it cannot, who called sleeps
-}
-
-// peerWait is the wait for a peer of the connection manager.
-type peerWait struct {
-	context *Context
-	a, b    <-chan struct{}
-}
-
-func (p *peerWait) arrived() bool {
-	select {
-	case <-p.a:
-	case <-p.b:
-	default:
-		return false
-	}
-	return true
-}
-
-// Ready implements verbs.Readiness.
-func (p *peerWait) Ready() bool { return p.arrived() || p.context.pending() }
 
 // dispatchSome has messages handled that wait for it, if there are any. Those whose handlers run here
 // respond when it returns, all at once; the time is that at which the last one has returned, if it was read.
