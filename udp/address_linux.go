@@ -120,7 +120,7 @@ func addressOf(cfg *Config, ip netip.Addr, rx *rxSocket) (*address, error) {
 		_ = rx.close()
 		return nil, err
 	}
-	mtu = min(mtu, cmp.Or(cfg.MTU, defaultPayload))
+	mtu = min(mtu, cmp.Or(cfg.MTU, defaultPayload(mtu)))
 	a := &address{ip: ip, rx: rx, mtu: mtu}
 	a.checker.init(ip, cfg.Port, cfg.AnyIPID)
 	return a, nil

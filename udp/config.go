@@ -44,8 +44,8 @@ type Config struct {
 	// first use, skipping those in use); 0 lets the kernel choose.
 	FirstSourcePort uint16
 	// MTU is the largest payload of a packet, a multiple of 4; 0 means the largest that
-	// fits the interface, up to 8192. RC and UD queue pairs have the largest power of two within
-	// it, up to 4096.
+	// fits the interface: 16320 on the loopback, elsewhere up to 8192. RC and UD queue pairs have the largest power
+	// of two within it, up to 4096.
 	MTU int
 	// DSCP is the traffic class of what is sent. All packets are ECN-capable.
 	DSCP uint8

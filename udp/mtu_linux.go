@@ -22,12 +22,19 @@ const (
 	// many as the RoCE driver of Linux keeps, so both choose the same path MTU.
 	roceOverhead = wire.BTHLen + wire.MPDataLen + wire.RETHLen + wire.ImmDtLen + wire.ICRCLen
 
-	// defaultPayload is what packets carry where the interface would take more, as
-	// jumbo frames and the loopback do. Larger ones take no less processor time, and
-	// messages of a power of two are cut into packets of one size, which the kernel
-	// segments in one call.
-	defaultPayload = 8192
+	// jumboPayload is what packets carry where the interface takes jumbo frames: messages of a power of two are
+	// cut into packets of one size, which the kernel segments in one call.
+	jumboPayload = 8192
 )
+
+// defaultPayload is what packets carry, given the most that the interface takes. Where it takes the longest of all,
+// as the loopback does, packets of that length cost less than those of jumbo frames (docs/decisions/virtual-paths.md).
+func defaultPayload(most int) int {
+	if most == transport.MaxMPMTU {
+		return most
+	}
+	return min(most, jumboPayload)
+}
 
 // pathMTU returns the largest payload that fits the interface which owns addr: see
 // transport.ValidMPMTU.

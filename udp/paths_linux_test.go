@@ -211,6 +211,14 @@ func TestFitPathMTU(t *testing.T) {
 	}
 }
 
+func TestDefaultPayload(t *testing.T) {
+	for most, want := range map[int]int{transport.MaxMPMTU: transport.MaxMPMTU, 8920: 8192, 8192: 8192, 1420: 1420} {
+		if got := defaultPayload(most); got != want {
+			t.Errorf("where %d bytes fit, packets carry %d, want %d", most, got, want)
+		}
+	}
+}
+
 func TestPathMTUOfAddress(t *testing.T) {
 	for _, text := range []string{"127.0.0.1", "127.9.8.7", "::1"} {
 		if mtu, err := pathMTU(netip.MustParseAddr(text)); err != nil || mtu < 256 {
