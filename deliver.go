@@ -38,7 +38,9 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 	}
 	for used && err == nil {
 		if !m.in.Large() {
-			c.bulk.small(now)
+			if !ch.behindLarge(m) {
+				c.bulk.small(now)
+			}
 			m.block = t
 			users++
 		}
@@ -58,6 +60,12 @@ func (ch *Channel) unpack(t *block, e *verbs.Completion) error {
 		c.memory.seal(t, int(e.Bytes)-first, int(e.Bytes))
 	}
 	return err
+}
+
+// behindLarge says whether a small message waits for a large one before it, so that nothing is gained by its haste.
+func (ch *Channel) behindLarge(m *Msg) bool {
+	_, some := ch.session.NextFetch()
+	return m.in.Kind == session.Oneway && (some || ch.partial.Len() > 0)
 }
 
 // hand hands a message to the application.
