@@ -21,7 +21,7 @@
 // A Write of up to 8 small messages (Config.SmallMessage, 4 KiB) is copied into them, and they leave together. It
 // returns before the peer reads, as long as the peer's window has room: two ends that
 // write to each other before they read do not wait for ever. A longer one is cut into
-// parts of 256 KiB that the peer reads in place, several at a time; Write returns when the peer's Read has begun with
+// parts of 512 KiB that the peer reads in place, several at a time; Write returns when the peer's Read has begun with
 // the last of them.
 //
 // A message costs more than its bytes. Streams that are written in pieces of 32 KiB, as io.Copy and
