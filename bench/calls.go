@@ -105,7 +105,11 @@ func serveCalls(ctx context.Context, out io.Writer) error {
 
 // serveBraid has a handler take what comes over channels.
 func serveBraid(ctx context.Context, out io.Writer, handler braid.Handler) error {
-	c, err := braid.Open(braid.Config{})
+	return serveContext(ctx, out, braid.Config{}, handler)
+}
+
+func serveContext(ctx context.Context, out io.Writer, cfg braid.Config, handler braid.Handler) error {
+	c, err := braid.Open(cfg)
 	if err != nil {
 		return err
 	}

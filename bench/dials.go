@@ -13,6 +13,13 @@ import (
 // dialWarmup dials are not counted: the first of them finds nothing in the cache.
 const dialWarmup = 20
 
+// grantDials is the role of the server, with a QP cache of a size: without one neither end has it.
+func grantDials(cache int) role {
+	return server(func(ctx context.Context, out io.Writer) error {
+		return serveContext(ctx, out, braid.Config{QPCache: cache}, func(context.Context, *braid.Msg) ([]byte, error) { return nil, nil })
+	})
+}
+
 // dialing is the role of a client that connects and ends channels, one after the other, with a QP cache of a
 // size. What is timed is Dial, as in X-RDMA §VII.
 func dialing(cache int) role {

@@ -47,6 +47,30 @@ func sendMessages(ctx context.Context, address string, duration time.Duration, o
 	})
 }
 
+// sendSequence sends large messages one after the other, as one sequence of as many as the duration has room for.
+func sendSequence(ctx context.Context, address string, duration time.Duration, out io.Writer) error {
+	return withChannels(ctx, address, 1, func(all []*braid.Channel) error {
+		ch, message := all[0], make([]byte, largeBytes)
+		for range 2 * senders { // warm up
+			if err := ch.Send(ctx, message); err != nil {
+				return err
+			}
+		}
+		begun := time.Now()
+		sent, err := ch.SendAll(ctx, func(yield func([]byte) bool) {
+			for time.Since(begun) < duration && yield(message) {
+			}
+		})
+		if err == nil {
+			err = ch.Flush(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode(sample{GoodputGbps: float64(sent) * largeBytes * 8 / time.Since(begun).Seconds() / 1e9})
+	})
+}
+
 // runTransfers moves largeBytes again and again, with a number of workers that each have a
 // function of their own, and prints the goodput up to the end of flush.
 func runTransfers(workers int, duration time.Duration, out io.Writer, worker func() func() error, flush func() error) error {

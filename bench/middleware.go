@@ -58,7 +58,11 @@ func middlewareSuite(braidBinary string, duration time.Duration) []group {
 			contestants: []contestant{
 				{name: "WRITE 1 MiB, verbs", ours: true, run: lasting(braid.perf("write", "bw", "-s", "1048576"))},
 				{
-					name: "Channel.Send 1 MiB", ours: true, target: &target{bound: 0.9, ofReference: true},
+					name: "Channel.SendAll, 1 MiB each", ours: true, target: &target{bound: 0.9, ofReference: true},
+					run: lasting(betweenTwo("sequence")),
+				},
+				{
+					name: "Channel.Send 1 MiB, four at a time", ours: true, target: &target{bound: 0.9, ofReference: true},
 					run: lasting(betweenTwo("messages")),
 				},
 				{name: "ucx_perftest tag_bw 1 MiB, loopback TCP", run: lasting(measureUCX("tag_bw", largeBytes, ucxMebibytes))},
@@ -67,7 +71,7 @@ func middlewareSuite(braidBinary string, duration time.Duration) []group {
 		{
 			part: partMiddleware, title: "connections", metric: connection,
 			contestants: []contestant{
-				{name: "Context.Dial, without the QP cache", ours: true, run: lasting(betweenTwo("dial"))},
+				{name: "Context.Dial, without the QP cache at either end", ours: true, run: lasting(betweenTwo("dial"))},
 				{
 					name: "Context.Dial, with it", ours: true, target: &target{bound: 0.62, ofReference: true},
 					run: lasting(betweenTwo("redial")),
