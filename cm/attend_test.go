@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/braid-rdma/braid/internal/loopnet"
@@ -38,13 +39,13 @@ func TestAttend(t *testing.T) {
 	b := newSide(t, n.Open())
 	l, err := b.m.ListenProven(0)
 	must(t, err)
-	handled := 0
+	var handled atomic.Int32
 	l.Handle(func(r *Request) {
 		o := b.options(verbs.MP, "")
 		if err := r.Grant(&o); err != nil {
 			t.Error(err)
 		}
-		handled++
+		handled.Add(1)
 	})
 	ctx, stop := context.WithCancel(testContext(t))
 	served := make(chan struct{})
@@ -61,8 +62,8 @@ func TestAttend(t *testing.T) {
 	}
 	stop()
 	<-served
-	if handled != dials {
-		t.Errorf("%d of %d requests were handled by who waited", handled, dials)
+	if n := handled.Load(); n != dials {
+		t.Errorf("%d of %d requests were handled by who waited", n, dials)
 	}
 }
 
