@@ -282,10 +282,10 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
-	now := unread
+	some, now := false, unread
 	for {
-		owner := !c.pending() && !c.owned.Load() || c.turns(w, now) // no turn where there is nothing to do
-		some := false
+		// No turn where there is nothing to do; but there is where a handler has taken a message and has not returned.
+		owner := !some && !c.pending() && !c.owned.Load() || c.turns(w, now)
 		if some, now = c.dispatchSome(inline); some {
 			continue
 		}

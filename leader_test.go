@@ -1,0 +1,43 @@
+package braid
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// What waits for memory is fetched when a handler has got what had it, though the handler goes on.
+func TestHandlerMakesRoom(t *testing.T) {
+	l := listen(t, open(t, Config{Memory: 1 << 20, Linger: -1}))
+	_, other := dialled(t, open(t, Config{Linger: -1}), l)
+	a, b := dialled(t, open(t, Config{Linger: -1}), l)
+	for range 2 {
+		go func() { _, _ = other.Receive(soon(t)) }() // so that handlers have goroutines of their own
+	}
+	attendance := &b.context.attendance
+	eventually(t, "two wait", func() bool { return attendance.present.Load() == 2 && attendance.asleep.Load() })
+	for range 2 {
+		go func() { _ = a.Send(soon(t), make([]byte, 1<<20)) }()
+	}
+	eventually(t, "the second message waits", func() (starved bool) {
+		b.context.exclusive(func() { starved = b.starved })
+		return starved
+	})
+	both, handled := make(chan struct{}), atomic.Int32{}
+	servedBy(context.Background(), t, b, func(ctx context.Context, _ *Msg) ([]byte, error) {
+		if handled.Add(1) == 2 {
+			close(both)
+		}
+		select {
+		case <-both:
+		case <-ctx.Done():
+		}
+		return nil, nil
+	})
+	select {
+	case <-both:
+	case <-time.After(3 * time.Second): // unused memory is looked for after five
+		t.Error("the second message is not fetched while the handler has the first")
+	}
+}
