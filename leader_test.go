@@ -41,3 +41,33 @@ func TestHandlerMakesRoom(t *testing.T) {
 		t.Error("the second message is not fetched while the handler has the first")
 	}
 }
+
+// satisfied is the wait for what has come.
+type satisfied struct{}
+
+func (satisfied) Ready() bool   { return true }
+func (satisfied) arrived() bool { return true }
+
+// What a leader has put off is done when it has left, whatever its last turn was about.
+func TestPutOffIsDone(t *testing.T) {
+	c := open(t, Config{})
+	for range 20 {
+		c.attendance.present.Add(1)
+		if !c.attendance.enlist() {
+			t.Fatal("somebody leads")
+		}
+		job := &function{f: func() {}, done: make(chan struct{})}
+		job.task.job = job
+		c.inbox.push(&job.task)
+		if err := c.lead(t.Context(), satisfied{}, false); err != nil {
+			t.Fatal(err)
+		}
+		c.leave()
+		c.attendance.present.Add(-1)
+		for began := time.Now(); c.putOff.Load(); time.Sleep(time.Millisecond) {
+			if time.Since(began) > 5*time.Second {
+				t.Fatal("it is put off without end")
+			}
+		}
+	}
+}

@@ -89,6 +89,7 @@ func (c *Context) nextRequest() (m *Msg, turn time.Duration) {
 // work is one turn of the owner: what was asked for, what has completed, and what
 // follows from it.
 func (c *Context) work(leader waiter, now time.Duration) {
+	told := false // whoever stands by, of a completion
 	for first := true; ; first = false {
 		asked, handled := c.inbox.take(), c.handled.take()
 		ready := c.cq.Ready()
@@ -108,7 +109,7 @@ func (c *Context) work(leader waiter, now time.Duration) {
 			for i := range c.polled[:n] {
 				c.handle(&c.polled[i])
 			}
-			busy = busy || n > 0
+			busy, told = busy || n > 0, told || n > 0
 		}
 		c.pumpDirty()
 		if len(c.unrung) > 0 {
@@ -121,7 +122,7 @@ func (c *Context) work(leader waiter, now time.Duration) {
 			break
 		}
 	}
-	if !c.mayPutOff(leader) {
+	if !told || !c.mayPutOff(leader) {
 		c.settle()
 	} else if c.putOff.Store(true); c.deadlines.changed {
 		c.setTimer()
@@ -137,8 +138,9 @@ func (c *Context) more() bool {
 }
 
 // mayPutOff says whether settle may wait for the next turn, which is soon: the leader has handlers to call, or goes back to the program
-// with what it waited for. A leader that stays does not sleep before, and whoever stands by looks when there is none. It is not
-// put off twice in a row, nor where others wait, who would do it beside the next leader's work.
+// with what it waited for. A leader that stays does not sleep before, and whoever stands by looks when there is none, if a completion
+// was in the turn, of which it is told. It is not put off twice in a row, nor where others wait, who would do it beside the next
+// leader's work.
 func (c *Context) mayPutOff(leader waiter) bool {
 	return leader != nil && !c.putOff.Load() && !c.runtime.Virtual() && c.attendance.present.Load() == 1 &&
 		(c.waiting.Load() > 0 || leader.arrived())
