@@ -71,3 +71,31 @@ func TestPutOffIsDone(t *testing.T) {
 		}
 	}
 }
+
+// A turn whose time was read before is not earlier than what it finds was asked for.
+func TestNotBeforeItWasAskedFor(t *testing.T) {
+	a, b := pair(t, Config{Trace: TraceReqRsp})
+	c := a.context
+	for range 20 {
+		read := c.now()
+		o, err := a.beginOneway(t.Context(), []byte("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.users.Add(1) // the test
+		prepared := o.traced.last
+		c.inbox.push(&o.task)
+		c.turns(nil, read)
+		o.wait(t.Context())
+		if o.SentAt < prepared {
+			t.Errorf("it was posted %v before it was ready", prepared-o.SentAt)
+		}
+		o.drop()
+		o.drop()
+		m, err := b.Receive(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Release()
+	}
+}

@@ -143,11 +143,11 @@ func (o *outgoing) perform(c *Context) {
 	}
 	ch.order++
 	o.order = ch.order
-	now := c.at
 	if o.traced != nil {
-		o.traced.accepted(o, now)
+		c.at = max(c.at, o.traced.last) // the turn may have begun before, or its time be another's
+		o.traced.accepted(o, c.at)
 	}
-	ch.session.Send(now, &o.Out)
+	ch.session.Send(c.at, &o.Out)
 	c.touch(ch)
 	if o.until == untilNothing {
 		o.finish(nil)
