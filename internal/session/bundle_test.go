@@ -101,4 +101,7 @@ func TestBundleOfALiar(t *testing.T) {
 			t.Errorf("%s: another message arrives: %v", name, err)
 		}
 	}
+	if _, err := opened(0, 0).Arrived(0, uint32(makeImmediate(frameBundle, 0, 0, prompt, 0)), nil, &In{}); !errors.Is(err, ErrPeer) {
+		t.Errorf("a bundle of nothing: %v", err)
+	}
 }

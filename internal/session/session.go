@@ -198,7 +198,7 @@ func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (b
 		return true, s.receive(m)
 	case kind == frameHeaded:
 		return true, s.handleHeaded(frame, m)
-	case kind == frameBundle:
+	case kind == frameBundle && len(frame) > 0: // else it would need no place in the window, and be told of to nobody
 		s.arriving = frame
 		return s.Next(m)
 	}
