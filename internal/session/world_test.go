@@ -37,6 +37,7 @@ type end struct {
 	clear    time.Duration // when the lane to the peer is free
 
 	stalledUntil  time.Duration // the program, and whoever polls for it, does nothing
+	putOff        bool          // the last turn has left the rest to the next
 	toSend        int
 	sent, arrived map[uint64]bool // one-way messages and calls, by number
 	lastOneway    uint64
@@ -245,8 +246,14 @@ func (e *end) pump() {
 		e.post()
 	}
 	e.launchAll()
-	e.post()
-	e.launchAll() // what waited for receives
+	if !e.putOff && e.w.r.IntN(4) == 0 {
+		e.putOff = true // until the next turn, or whoever stands by looks
+		e.w.after(time.Duration(e.w.r.Int64N(int64(5*time.Millisecond))), e.pump)
+	} else {
+		e.putOff = false
+		e.post()
+		e.launchAll() // what waited for receives
+	}
 	if n := e.s.tx.responses.Len(); n > 0 {
 		e.w.t.Fatalf("%s: %d responses wait", e.name, n)
 	}
