@@ -99,3 +99,35 @@ func TestNotBeforeItWasAskedFor(t *testing.T) {
 		m.Release()
 	}
 }
+
+// A trace ends when the acknowledgement has come, and not when the program next has time for it.
+func TestTraceEndsWithTheAcknowledgement(t *testing.T) {
+	a, b := pair(t, Config{Trace: TraceBare})
+	c := a.context
+	servedBy(context.Background(), t, b, echo)
+	const messages = 3 // of which the response tells, since they are more than calls
+	for range messages {
+		if err := a.Send(soon(t), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := a.Call(soon(t), []byte("y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	returned := c.tracer.wall(c.now())
+	m.Release()
+	eventually(t, "the traces are there", func() bool {
+		ended := 0
+		for _, tr := range c.Traces() {
+			if tr.Role != RoleSender {
+				continue
+			}
+			ended++
+			if late := tr.Start.Add(tr.Total).Sub(returned); late > 0 {
+				t.Errorf("a trace ends %v after the response has told of its message", late)
+			}
+		}
+		return t.Failed() || ended == messages
+	})
+}

@@ -267,7 +267,11 @@ func (o *outgoing) endTrace(c *Context, err error) {
 			phase = PhaseAck
 		}
 	}
-	t.mark(phase, c.now())
+	until := o.AckedAt // long before this, where that is done when nobody waits for it
+	if until == 0 {
+		until = c.now()
+	}
+	t.mark(phase, until)
 	t.end(err)
 }
 

@@ -22,6 +22,8 @@ type Out struct {
 	Trace *Trace
 	// SentAt is when PollFrame returned it; zero: it has not.
 	SentAt time.Duration
+	// AckedAt is when the news came that the peer's application has received it; zero: it has not.
+	AckedAt time.Duration
 
 	sent      bool
 	abandoned bool
@@ -119,8 +121,8 @@ func (t *sender) withdraw(m *Out) bool {
 const maxUnacknowledged = 1 << 16
 
 // handle takes the news of a frame (algorithm 1, line 4).
-func (t *sender) handle(imm immediate) error {
-	if err := t.acknowledge(imm.sequence(), imm.taken(t.acked[imm.sequence()])); err != nil {
+func (t *sender) handle(now time.Duration, imm immediate) error {
+	if err := t.acknowledge(now, imm.sequence(), imm.taken(t.acked[imm.sequence()])); err != nil {
 		return err
 	}
 	if n := t.unacknowledged(); n > maxUnacknowledged {
@@ -138,24 +140,25 @@ func (t *sender) handle(imm immediate) error {
 }
 
 // acknowledge ends the messages of a sequence that the peer's application has received.
-func (t *sender) acknowledge(q sequence, taken uint64) error {
+func (t *sender) acknowledge(now time.Duration, q sequence, taken uint64) error {
 	if taken > t.sent(q) {
 		return fmt.Errorf("%w: message %d is acknowledged, %d were sent", ErrPeer, taken, t.sent(q))
 	}
 	for ; t.acked[q] < taken; t.acked[q]++ {
 		m, _ := t.unacked[q].Pop()
+		m.AckedAt = now
 		t.done.Push(m)
 	}
 	return nil
 }
 
 // handleLate takes what a control frame says of late messages.
-func (t *sender) handleLate(frame []byte) error {
+func (t *sender) handleLate(now time.Duration, frame []byte) error {
 	if len(frame) < lateCount {
 		return fmt.Errorf("%w: a control frame of %d bytes", ErrPeer, len(frame))
 	}
 	count := immediate(binary.BigEndian.Uint16(frame))
-	if err := t.acknowledge(late, count.taken(t.acked[late])); err != nil {
+	if err := t.acknowledge(now, late, count.taken(t.acked[late])); err != nil {
 		return err
 	}
 	return t.handleRead(frame[lateCount:])

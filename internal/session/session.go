@@ -182,7 +182,7 @@ func (s *Session) Posted(receives int) {
 func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (bool, error) {
 	s.rx.posted--
 	i := immediate(imm)
-	if err := s.tx.handle(i); err != nil {
+	if err := s.tx.handle(now, i); err != nil {
 		return false, err
 	}
 	if (s.controlSent-i.echo())&3 > (s.controlSent-s.controlEchoed)&3 {
@@ -192,7 +192,7 @@ func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (b
 	s.watchWindow(now)
 	switch kind := i.kind(); {
 	case kind.isControl():
-		return false, s.handleControl(i, frame)
+		return false, s.handleControl(now, i, frame)
 	case kind == frameBare:
 		m.Kind, m.Length, m.Payload = Oneway, len(frame), frame
 		return true, s.receive(m)
@@ -205,8 +205,8 @@ func (s *Session) Arrived(now time.Duration, imm uint32, frame []byte, m *In) (b
 	return false, fmt.Errorf("%w: a frame of kind %d", ErrPeer, i.kind())
 }
 
-func (s *Session) handleControl(i immediate, frame []byte) error {
-	if err := s.tx.handleLate(frame); err != nil {
+func (s *Session) handleControl(now time.Duration, i immediate, frame []byte) error {
+	if err := s.tx.handleLate(now, frame); err != nil {
 		return err
 	}
 	if (s.controlSeen-s.toldEcho)&3 == Reserve {
