@@ -3,7 +3,9 @@ package cm
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
+	"github.com/braid-rdma/braid/cm/mad"
 	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -73,4 +75,36 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// TestLoopAfterACrowd: who attends takes the rest of a crowd that the loop has begun with, and leaves. The loop is told of
+// what comes then.
+func TestLoopAfterACrowd(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *loopnet.Network, a, b *side) {
+		l, err := b.m.Listen(0)
+		must(t, err)
+		if !b.m.Attend(b.cq) {
+			t.Fatal("the queue is of another loop")
+		}
+		synctest.Wait() // until the loop sleeps
+		a.m.mu.Lock()
+		for range crowd {
+			a.m.agent.send(b.dev.Query().Local, mad.Append(nil, &mad.DREP{}, 0))
+		}
+		a.m.agent.Flush()
+		a.m.mu.Unlock()
+		synctest.Wait()
+		if !b.m.Ready() {
+			t.Fatal("nothing has come")
+		}
+		b.m.wakeLoop() // as its deadline does
+		synctest.Wait()
+		b.m.Step() // which had to wait for the loop
+		b.m.Leave()
+		synctest.Wait()
+		accepted := b.accepting(l, b.options(verbs.MP, ""))
+		_, err = a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, ""))
+		must(t, err)
+		must(t, (<-accepted).err)
+	})
 }

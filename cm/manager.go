@@ -160,7 +160,9 @@ func (m *Manager) act() (prompt []*Listener, err error) {
 	}
 	m.dispatch()
 	crowded := core.Counters().Received-before >= crowd
-	m.aside.Store(crowded)
+	if was := m.aside.Swap(crowded); was && !crowded {
+		m.wakeLoop() // it waits for its time only, and who attends may have taken the rest of the crowd
+	}
 	switch {
 	case crowded:
 		again = m.agent.Now() + machine.Time(crowdPause)
