@@ -2,6 +2,7 @@ package cm
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -107,4 +108,55 @@ func TestLoopAfterACrowd(t *testing.T) {
 		must(t, err)
 		must(t, (<-accepted).err)
 	})
+}
+
+// wakeNoter is an engine that notes whether there was a Wake after a channel was closed.
+type wakeNoter struct {
+	verbs.Engine
+	mu      sync.Mutex
+	awaited [2]<-chan struct{}
+	told    bool
+}
+
+func (e *wakeNoter) Wake() {
+	e.mu.Lock()
+	for _, c := range e.awaited {
+		e.told = e.told || c != nil && closed(c)
+	}
+	e.mu.Unlock()
+	e.Engine.Wake()
+}
+
+func (e *wakeNoter) await(a, b <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.awaited, e.told = [2]<-chan struct{}{a, b}, false
+}
+
+// TestAttendingIsTold: who polls the device, and waits for a peer, is woken when the loop has brought what it waits for, not before.
+func TestAttendingIsTold(t *testing.T) {
+	n := loopnet.New(loopnet.Options{})
+	e := &wakeNoter{Engine: n.Open().Engine()}
+	var a *side
+	a = newSideOf(t, verbs.Open(e), Config{Wait: func(_ context.Context, x, y <-chan struct{}) {
+		e.await(x, y)
+		select {
+		case <-x:
+		case <-y:
+		}
+		a.m.Counters() // when the lock is free all was told
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !e.told {
+			t.Error("nobody is told")
+		}
+	}})
+	b := newSide(t, n.Open())
+	l, err := b.m.Listen(0)
+	must(t, err)
+	accepted := b.accepting(l, b.options(verbs.MP, ""))
+	c, err := a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, ""))
+	must(t, err)
+	must(t, (<-accepted).err)
+	must(t, c.Close())
 }

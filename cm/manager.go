@@ -217,13 +217,13 @@ func (m *Manager) dispatch() {
 		if !ok {
 			break
 		}
-		m.agent.cq.Wake() // who attends may wait for it
 		switch c := m.conns[e.ID]; {
 		case c != nil:
 			c.handleEvent(&e)
 		case e.Kind == machine.Requested:
 			m.request(&e)
 		}
+		m.agent.cq.Wake() // who attends may wait for what has happened: not before, or it would look too soon
 	}
 	m.agent.Flush()
 }
