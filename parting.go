@@ -1,6 +1,8 @@
 package braid
 
-// A channel whose peer has gone needs nobody's answer to be closed. The leader does it between two polls, on its own
+import "errors"
+
+// A channel whose peer has taken its leave needs nobody's answer to be closed. The leader does it between two polls, on its own
 // thread: a goroutine for it would need a thread, and its stack would grow three times, while the peer's next dial waits
 // for the processor.
 
@@ -10,8 +12,8 @@ const maxParting = 8
 
 // part disconnects a channel that has ended.
 func (c *Context) part(ch *Channel) {
-	if ch.conn.Err() == nil || c.runtime.Virtual() || !c.attendance.polls() {
-		c.background.Go(ch.disconnect) // it waits for the peer, or there is no leader
+	if !errors.Is(ch.conn.Err(), ErrPeerClosed) || c.runtime.Virtual() || !c.attendance.polls() {
+		c.background.Go(ch.disconnect) // it waits for the peer, who may be dead, or there is no leader
 		return
 	}
 	select {
