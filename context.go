@@ -129,6 +129,9 @@ func (c *Context) prepare() (err error) {
 	if c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations()); err != nil {
 		return err
 	}
+	if !c.cfg.Background && c.manager.Attend(c.cq) { // from now on one loop wakes the leader for channels and for peers
+		c.manager.Leave()
+	}
 	if c.cfg.Mock != MockOff {
 		c.streams, err = listenStreams(c.streamNetwork(), c.runtime, c.cfg.MockPort)
 	}
