@@ -39,6 +39,8 @@ type Context struct {
 	attendance attendance
 	leading    leading
 	parting    chan *Channel // to be disconnected by the leader
+	partings   atomic.Int32  // how many there are, or will be in a moment
+	expected   atomic.Int32  // listeners, and waits for peers
 	runtime    sched.Runtime
 	tracer     tracer
 	timer      *sched.Timer
@@ -128,6 +130,9 @@ func (c *Context) prepare() (err error) {
 	c.memory = newMemoryCache(c.pd, &c.cfg, c.now, c.background.Go)
 	if c.cq, err = c.device.CreateCQ(c.cfg.Channels * c.cfg.operations()); err != nil {
 		return err
+	}
+	if !c.cfg.Background && c.manager.Attend(c.cq) { // from now on one loop wakes the leader for channels and for peers
+		c.manager.Leave()
 	}
 	if c.cfg.Mock != MockOff {
 		c.streams, err = listenStreams(c.streamNetwork(), c.runtime, c.cfg.MockPort)

@@ -7,27 +7,33 @@ import "context"
 // leave gives the leader's place up.
 func (c *Context) leave() {
 	c.attendance.leave()
-	c.partAlone()
+	if c.partings.Load() > 0 {
+		c.partAlone()
+	}
 }
 
-// poll waits until the context has work or w has arrived. What comes for the connection manager is taken here, so that
-// who leads receives the answer to a dial, or grants a peer's, with no thread in between.
+// poll waits until the context has work or w has arrived. While peers are expected, what comes for the connection manager is taken here,
+// so that who leads receives the answer to a dial, or grants a peer's, with no thread in between.
 func (c *Context) poll(ctx context.Context, w waiter) error {
 	c.tracer.polls.polls(c)
 	c.attendance.asleep.Store(true)
 	defer c.tracer.polls.polled(c)
-	if c.runtime.Virtual() || !c.manager.Attend(c.cq) {
+	if c.runtime.Virtual() {
 		defer c.attendance.asleep.Store(false)
 		return c.cq.WaitProgress(ctx, w)
 	}
-	defer c.manager.Leave()
-	c.leading = leading{c, w}
+	attends := c.expected.Load() > 0 && c.manager.Attend(c.cq)
+	c.leading = leading{c, w, attends}
 	err := c.cq.WaitProgress(ctx, &c.leading)
 	c.attendance.asleep.Store(false)
+	if !attends {
+		return err
+	}
 	if c.manager.Ready() {
 		c.manager.Step()
 		c.attendance.waited.Store(true) // who was told of it runs on this processor
 	}
+	c.manager.Leave()
 	return err
 }
 
@@ -35,14 +41,17 @@ func (c *Context) poll(ctx context.Context, w waiter) error {
 type leading struct {
 	context *Context
 	waiter
+	attends bool
 }
 
 func (l *leading) Ready() bool {
-	return l.waiter.Ready() || l.context.manager.Ready() || len(l.context.parting) > 0
+	return l.waiter.Ready() || l.attends && l.context.manager.Ready() || l.context.partings.Load() > 0
 }
 
 // awaitPeer is how the connection manager waits: as others do, in the leader's place if it is free.
 func (c *Context) awaitPeer(ctx context.Context, a, b <-chan struct{}) {
+	c.expected.Add(1)
+	defer c.expected.Add(-1)
 	c.attendance.present.Add(1)
 	defer c.attendance.present.Add(-1)
 	if !c.attendance.enlist() {

@@ -294,7 +294,7 @@ func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 		if w.arrived() {
 			return nil
 		}
-		if c.partNext() {
+		if c.partings.Load() > 0 && c.partNext() {
 			continue
 		}
 		if c.attendance.yield() {
@@ -329,7 +329,9 @@ func (c *Context) dispatchSome(inline bool) (some bool, now time.Duration) {
 // are quick, else in a goroutine of its own. Who calls it calls run afterwards.
 func (c *Context) dispatch(m *Msg, now time.Duration, inline bool) (over time.Duration) {
 	if inline && c.attendance.enter(now) {
-		c.partAlone()
+		if c.partings.Load() > 0 {
+			c.partAlone()
+		}
 		after, over := c.tracer.polls.handle(c, m, now)
 		c.handled.push(after)
 		c.attendance.exit(c.cq)

@@ -1,6 +1,8 @@
 package braid
 
-// A channel whose peer has gone needs nobody's answer to be closed. The leader does it between two polls, on its own
+import "errors"
+
+// A channel whose peer has taken its leave needs nobody's answer to be closed. The leader does it between two polls, on its own
 // thread: a goroutine for it would need a thread, and its stack would grow three times, while the peer's next dial waits
 // for the processor.
 
@@ -10,14 +12,16 @@ const maxParting = 8
 
 // part disconnects a channel that has ended.
 func (c *Context) part(ch *Channel) {
-	if ch.conn.Err() == nil || c.runtime.Virtual() || !c.attendance.polls() {
-		c.background.Go(ch.disconnect) // it waits for the peer, or there is no leader
+	if !errors.Is(ch.conn.Err(), ErrPeerClosed) || c.runtime.Virtual() || !c.attendance.polls() {
+		c.background.Go(ch.disconnect) // it waits for the peer, who may be dead, or there is no leader
 		return
 	}
+	c.partings.Add(1) // before it is there: who sees none may leave it to this goroutine
 	select {
 	case c.parting <- ch:
 		c.attendance.tell(c.cq)
 	default:
+		c.partings.Add(-1)
 		c.background.Go(ch.disconnect)
 	}
 	if !c.attendance.polls() {
@@ -29,6 +33,7 @@ func (c *Context) part(ch *Channel) {
 func (c *Context) partNext() bool {
 	select {
 	case ch := <-c.parting:
+		c.partings.Add(-1)
 		ch.disconnect()
 		return true
 	default:
@@ -42,6 +47,7 @@ func (c *Context) partAlone() {
 	for {
 		select {
 		case ch := <-c.parting:
+			c.partings.Add(-1)
 			c.background.Go(ch.disconnect)
 		default:
 			return

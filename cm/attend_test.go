@@ -2,9 +2,12 @@ package cm
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
+	"github.com/braid-rdma/braid/cm/mad"
 	"github.com/braid-rdma/braid/internal/loopnet"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -74,4 +77,87 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// TestLoopAfterACrowd: who attends takes the rest of a crowd that the loop has begun with, and leaves. The loop is told of
+// what comes then.
+func TestLoopAfterACrowd(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *loopnet.Network, a, b *side) {
+		l, err := b.m.Listen(0)
+		must(t, err)
+		if !b.m.Attend(b.cq) {
+			t.Fatal("the queue is of another loop")
+		}
+		synctest.Wait() // until the loop sleeps
+		a.m.mu.Lock()
+		for range crowd {
+			a.m.agent.send(b.dev.Query().Local, mad.Append(nil, &mad.DREP{}, 0))
+		}
+		a.m.agent.Flush()
+		a.m.mu.Unlock()
+		synctest.Wait()
+		if !b.m.Ready() {
+			t.Fatal("nothing has come")
+		}
+		b.m.wakeLoop() // as its deadline does
+		synctest.Wait()
+		b.m.Step() // which had to wait for the loop
+		b.m.Leave()
+		synctest.Wait()
+		accepted := b.accepting(l, b.options(verbs.MP, ""))
+		_, err = a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, ""))
+		must(t, err)
+		must(t, (<-accepted).err)
+	})
+}
+
+// wakeNoter is an engine that notes whether there was a Wake after a channel was closed.
+type wakeNoter struct {
+	verbs.Engine
+	mu      sync.Mutex
+	awaited [2]<-chan struct{}
+	told    bool
+}
+
+func (e *wakeNoter) Wake() {
+	e.mu.Lock()
+	for _, c := range e.awaited {
+		e.told = e.told || c != nil && closed(c)
+	}
+	e.mu.Unlock()
+	e.Engine.Wake()
+}
+
+func (e *wakeNoter) await(a, b <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.awaited, e.told = [2]<-chan struct{}{a, b}, false
+}
+
+// TestAttendingIsTold: who polls the device, and waits for a peer, is woken when the loop has brought what it waits for, not before.
+func TestAttendingIsTold(t *testing.T) {
+	n := loopnet.New(loopnet.Options{})
+	e := &wakeNoter{Engine: n.Open().Engine()}
+	var a *side
+	a = newSideOf(t, verbs.Open(e), Config{Wait: func(_ context.Context, x, y <-chan struct{}) {
+		e.await(x, y)
+		select {
+		case <-x:
+		case <-y:
+		}
+		a.m.Counters() // when the lock is free all was told
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !e.told {
+			t.Error("nobody is told")
+		}
+	}})
+	b := newSide(t, n.Open())
+	l, err := b.m.Listen(0)
+	must(t, err)
+	accepted := b.accepting(l, b.options(verbs.MP, ""))
+	c, err := a.m.Dial(testContext(t), l.Addr().String(), a.options(verbs.MP, ""))
+	must(t, err)
+	must(t, (<-accepted).err)
+	must(t, c.Close())
 }

@@ -160,7 +160,9 @@ func (m *Manager) act() (prompt []*Listener, err error) {
 	}
 	m.dispatch()
 	crowded := core.Counters().Received-before >= crowd
-	m.aside.Store(crowded)
+	if was := m.aside.Swap(crowded); was && !crowded {
+		m.wakeLoop() // it waits for its time only, and who attends may have taken the rest of the crowd
+	}
 	switch {
 	case crowded:
 		again = m.agent.Now() + machine.Time(crowdPause)
@@ -215,13 +217,13 @@ func (m *Manager) dispatch() {
 		if !ok {
 			break
 		}
-		m.agent.cq.Wake() // who attends may wait for it
 		switch c := m.conns[e.ID]; {
 		case c != nil:
 			c.handleEvent(&e)
 		case e.Kind == machine.Requested:
 			m.request(&e)
 		}
+		m.agent.cq.Wake() // who attends may wait for what has happened: not before, or it would look too soon
 	}
 	m.agent.Flush()
 }
