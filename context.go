@@ -40,7 +40,6 @@ type Context struct {
 	leading    leading
 	parting    chan *Channel // to be disconnected by the leader
 	partings   atomic.Int32  // how many there are, or will be in a moment
-	expected   atomic.Int32  // listeners, and waits for peers
 	runtime    sched.Runtime
 	tracer     tracer
 	timer      *sched.Timer

@@ -12,8 +12,8 @@ func (c *Context) leave() {
 	}
 }
 
-// poll waits until the context has work or w has arrived. While peers are expected, what comes for the connection manager is taken here,
-// so that who leads receives the answer to a dial, or grants a peer's, with no thread in between.
+// poll waits until the context has work or w has arrived. What comes for the connection manager is taken here, so that
+// who leads receives the answer to a dial, or grants a peer's, with no thread in between.
 func (c *Context) poll(ctx context.Context, w waiter) error {
 	c.tracer.polls.polls(c)
 	c.attendance.asleep.Store(true)
@@ -22,7 +22,7 @@ func (c *Context) poll(ctx context.Context, w waiter) error {
 		defer c.attendance.asleep.Store(false)
 		return c.cq.WaitProgress(ctx, w)
 	}
-	attends := c.expected.Load() > 0 && c.manager.Attend(c.cq)
+	attends := c.manager.Attend(c.cq)
 	c.leading = leading{c, w, attends}
 	err := c.cq.WaitProgress(ctx, &c.leading)
 	c.attendance.asleep.Store(false)
@@ -50,8 +50,6 @@ func (l *leading) Ready() bool {
 
 // awaitPeer is how the connection manager waits: as others do, in the leader's place if it is free.
 func (c *Context) awaitPeer(ctx context.Context, a, b <-chan struct{}) {
-	c.expected.Add(1)
-	defer c.expected.Add(-1)
 	c.attendance.present.Add(1)
 	defer c.attendance.present.Add(-1)
 	if !c.attendance.enlist() {

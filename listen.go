@@ -33,7 +33,6 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("braid: %w", err)
 	}
-	c.expected.Add(1)
 	ctx, stop := context.WithCancel(context.Background())
 	l := &Listener{context: c, listener: listener, accepted: make(chan *Channel, maxBacklog), stop: stop, done: make(chan struct{})}
 	if !c.runtime.Virtual() {
@@ -182,7 +181,6 @@ func (l *Listener) Close() error {
 		close(l.done)
 		l.stop()
 		l.listener.Close()
-		l.context.expected.Add(-1)
 		l.context.exclusive(func() {
 			l.context.listeners = slices.DeleteFunc(l.context.listeners, func(other *Listener) bool { return other == l })
 		})
