@@ -397,3 +397,19 @@ func BenchmarkCalls64(b *testing.B) {
 		}
 	})
 }
+
+// A channel that is established when its listener has just been closed is closed as well.
+func TestEstablishedBehindClose(t *testing.T) {
+	client, server := open(t, Config{Linger: -1}), open(t, Config{Linger: -1})
+	l, closed := listen(t, server), listen(t, server)
+	closed.Close()
+	for range 8 {
+		_, ch := dialled(t, client, l)
+		closed.offer(ch)
+		select {
+		case <-ch.Done():
+		case <-soon(t).Done():
+			t.Fatal("it lives on, and nobody has it")
+		}
+	}
+}

@@ -104,13 +104,31 @@ func (l *Listener) await(ctx context.Context, request *cm.Request, ch *Channel) 
 		ch.abandon(err)
 		return
 	}
+	l.offer(ch)
+}
+
+// offer hands a channel to Accept.
+func (l *Listener) offer(ch *Channel) {
 	select {
 	case l.accepted <- ch:
-	case <-l.done:
-		ch.Close()
 	default:
 		ch.end(fmt.Errorf("%w: nobody accepts", ErrLimit))
 		ch.Close() // frees what has come by it
+	}
+	if l.closed.Load() {
+		l.refuseAll() // Close may have looked before
+	}
+}
+
+// refuseAll closes the channels that no Accept has returned.
+func (l *Listener) refuseAll() {
+	for {
+		select {
+		case ch := <-l.accepted:
+			l.context.runtime.Go(func() { ch.Close() })
+		default:
+			return
+		}
 	}
 }
 
@@ -185,14 +203,7 @@ func (l *Listener) Close() error {
 			l.context.listeners = slices.DeleteFunc(l.context.listeners, func(other *Listener) bool { return other == l })
 		})
 		l.context.cq.Wake()
-		for {
-			select {
-			case ch := <-l.accepted:
-				l.context.runtime.Go(func() { ch.Close() })
-			default:
-				return
-			}
-		}
+		l.refuseAll()
 	})
 	return nil
 }

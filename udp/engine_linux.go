@@ -261,14 +261,14 @@ func (e *engine) Addresses() *verbs.Addresses { return &e.addresses }
 // Info describes the engine.
 func (e *engine) Info() verbs.EngineInfo {
 	return verbs.EngineInfo{
-		Name: "udp", Part: e.part.numbers(), Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.window(), CatchUp: catchUp, Keepalive: verbs.DefaultKeepalive,
+		Name: "udp", Part: e.part.numbers(), Local: e.own.ip, MTU: transport.StandardMTU(e.own.mtu), MPMTU: e.own.mtu, Paths: e.cfg.Paths, SourcePorts: e.cfg.SourcePorts, Window: e.own.window(), CatchUp: catchUp, Keepalive: verbs.DefaultKeepalive,
 	}
 }
 
-// window is the receive buffer in packets. The kernel counts about twice the
+// window is the receive buffer of an address in packets. The kernel counts about twice the
 // payload against the buffer, and an unlucky packet up to a page more.
-func (e *engine) window() int {
-	return max(8, e.own.rx.rcvbuf()/2/(e.own.mtu+wire.MaxHeadersLen+512))
+func (a *address) window() int {
+	return max(8, a.rx.rcvbuf()/2/(a.mtu+wire.MaxHeadersLen+512))
 }
 
 // Close stops the background thread and closes the sockets.

@@ -264,7 +264,11 @@ func (e *engine) noteActive(now transport.Time, p *port) {
 	}
 	p.epoch = e.epoch
 	e.counting++
-	w := max(4, e.window()/max(1, e.active, e.counting))
+	at := e.own
+	if p.peer != nil {
+		at = p.peer.at // where packets may be much shorter than the device's longest
+	}
+	w := max(4, at.window()/max(1, e.active, e.counting))
 	if w != p.window {
 		p.window = w
 		p.qp.SetWindow(w)
