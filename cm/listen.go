@@ -104,7 +104,7 @@ func (l *Listener) Next(ctx context.Context) (*Request, error) {
 }
 
 // Handle has f called with requests by whoever receives them, before the next datagrams are taken: f must not wait for the
-// peer. Where several come at once the rest is for Next, and so are all that came before.
+// peer. Where several come at once the rest is for Next, and so are all that came before. It is to be called once.
 func (l *Listener) Handle(f func(*Request)) {
 	l.manager.mu.Lock()
 	defer l.manager.mu.Unlock()
