@@ -204,3 +204,55 @@ func TestAskForAck(t *testing.T) {
 		t.Errorf("%d NOPs and %d acknowledgements one way, %d and %d the other; want 1 and 0, 0 and 1", na.Nops, na.Acks, nb.Nops, nb.Acks)
 	}
 }
+
+// Who tells the peer that its control frames have come has receives for the next ones: the peer may send these at once, and all that
+// its window allows.
+func TestEchoWaitsForReceives(t *testing.T) {
+	a, b := pair()
+	arrive := func(f Frame) {
+		t.Helper()
+		if b.rx.posted == 0 {
+			t.Fatal("a frame finds no receive")
+		}
+		frame := f.Header
+		if f.Message != nil {
+			frame = append(frame, make([]byte, f.Message.Length)...)
+		}
+		if _, err := b.Arrived(1, f.Immediate, frame, &In{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sendAll := func() {
+		for f, ok := a.PollFrame(1, nil); ok; f, ok = a.PollFrame(1, nil) {
+			arrive(f)
+		}
+	}
+	askTwice := func() {
+		t.Helper()
+		for range 2 {
+			nops := a.count.Nops
+			a.AskForAck()
+			if sendAll(); a.count.Nops != nops+1 {
+				t.Fatal("there was no NOP")
+			}
+		}
+	}
+	a.Send(1, &Out{Kind: Oneway, Length: 8}) // which the program at b does not take
+	sendAll()
+	askTwice()
+	if b.Pressed() { // as the owner of a context does
+		b.Posted(b.Wanted())
+	}
+	f, ok := b.PollFrame(1, nil)
+	if !ok {
+		t.Fatal("the NOPs are not told of")
+	}
+	if _, err := a.Arrived(1, f.Immediate, f.Header, &In{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 { // bundles hold several
+		a.Send(1, &Out{Kind: Oneway, Length: 600})
+	}
+	sendAll()
+	askTwice()
+}
