@@ -168,7 +168,7 @@ func TestStoreAndLoadBesideThePeer(t *testing.T) {
 	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
 		t.Run(kind.String(), func(t *testing.T) {
 			const size, packet = 64 << 10, 4096
-			a, b := connect(t, Config{Paths: 2}, verbs.QPOptions{Type: kind}, 2*size)
+			a, b := connect(t, Config{Paths: 2, MTU: packet}, verbs.QPOptions{Type: kind}, 2*size)
 			stop := make(chan struct{})
 			var owner sync.WaitGroup
 			owner.Go(func() {
