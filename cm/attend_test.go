@@ -131,7 +131,7 @@ func (e *wakeNoter) Wake() {
 func (e *wakeNoter) await(a, b <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.awaited, e.told = [2]<-chan struct{}{a, b}, false
+	e.awaited, e.told = [2]<-chan struct{}{a, b}, closed(a) || closed(b) // who need not wait need not be told
 }
 
 // TestAttendingIsTold: who polls the device, and waits for a peer, is woken when the loop has brought what it waits for, not before.
