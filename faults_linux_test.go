@@ -93,6 +93,27 @@ func TestFault20Storm(t *testing.T) {
 	t.Logf("%d channels in %v", n, time.Since(start))
 }
 
+// Row 20 once more: who is told that it is connected stays so, however long the program does not accept.
+func TestFault20NobodyAccepts(t *testing.T) {
+	const n = 300
+	cfg := Config{Channels: n, Window: 4, Calls: 4}
+	client, l := open(t, cfg), listen(t, open(t, cfg))
+	for range n {
+		if _, err := client.Dial(soon(t), l.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		ch, err := l.Accept(soon(t))
+		if err == nil {
+			err = ch.Err()
+		}
+		if err != nil {
+			t.Fatalf("channel %d: %v", i, err)
+		}
+	}
+}
+
 // Row 21: 50 of 50 channels are connected though a third of the packets is lost and a third
 // damaged, in each direction.
 func TestFault21BadNetwork(t *testing.T) {

@@ -23,9 +23,6 @@ type Listener struct {
 	close    sync.Once
 }
 
-// maxBacklog is how many channels may wait for Accept.
-const maxBacklog = 256
-
 // Listen listens on a port; port 0 takes a free one.
 func (c *Context) Listen(port uint16) (*Listener, error) {
 	// A request takes a place among the channels: nobody has one whose address is not proven.
@@ -34,7 +31,9 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 		return nil, fmt.Errorf("braid: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &Listener{context: c, listener: listener, accepted: make(chan *Channel, maxBacklog), stop: stop, done: make(chan struct{})}
+	// As many may wait for Accept as there may be: peers have been told that they are connected.
+	accepted := make(chan *Channel, c.cfg.Channels)
+	l := &Listener{context: c, listener: listener, accepted: accepted, stop: stop, done: make(chan struct{})}
 	if !c.runtime.Virtual() {
 		listener.Handle(func(r *cm.Request) { l.take(ctx, r) })
 	}
