@@ -188,7 +188,9 @@ func (c *Conn) Close() error {
 		err = nil
 		c.readDeadline.close()
 		c.writeDeadline.close()
-		go c.shutdown()
+		marked := make(chan struct{})
+		go c.shutdown(marked)
+		<-marked // else the program could close the context first, and no message is begun after that
 	})
 	if err != nil {
 		return c.failure("close", err)
@@ -196,21 +198,31 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// shutdown ends the stream and closes the channel when the peer has it all. Until then what still
+// shutdown ends the stream and closes the channel when the peer has it all, or does not read it for too long. Until then what still
 // comes is discarded: a peer that waits for us to read would not read.
-func (c *Conn) shutdown() {
-	var discarding sync.WaitGroup
-	discarding.Go(c.discard)
+func (c *Conn) shutdown(marked chan<- struct{}) {
+	var others sync.WaitGroup
+	others.Go(c.discard)
 	c.writing.Lock() // the last Write returns; later ones see that the connection is closed
 	ended := c.ended
 	c.writing.Unlock()
 	if !ended {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-		_ = c.channel.Send(ctx, nil) // without it the peer's Read returns an error instead of io.EOF
-		cancel()
+		begun := make(chan struct{})
+		others.Go(func() { c.mark(begun) })
+		<-begun
 	}
+	close(marked)
 	_ = c.channel.Close() // nobody is left to be told
-	discarding.Wait()
+	others.Wait()
+}
+
+// mark sends the mark of the end, without which the peer's Read returns an error instead of io.EOF. It tells when it has begun:
+// from then on the mark is one of the messages that Channel.Close waits for.
+func (c *Conn) mark(begun chan<- struct{}) {
+	_, _ = c.channel.SendAll(context.Background(), func(yield func([]byte) bool) { // it ends with the channel
+		yield(nil)
+		close(begun)
+	})
 }
 
 // discard takes what comes until the stream or the channel has ended.

@@ -1,7 +1,5 @@
 package netconn
 
-import "time"
-
 const (
 	// longPart is how much of a long Write goes into one message. Several are on their way at once, so that the peer's
 	// program takes one while the next comes; it bounds what is copied if a deadline comes meanwhile.
@@ -10,7 +8,4 @@ const (
 	// the writer need not wait for a reader, who may be writing as well; one long message
 	// is neither copied nor does it need as many operations.
 	manySmall = 8
-	// closeTime is how long a closed connection tries to send the end of its stream to a
-	// peer that does not read. Channel.Close then waits for Config.Linger.
-	closeTime = 5 * time.Second
 )
