@@ -64,9 +64,12 @@ func (q *bulkQueue) add(ch *Channel) {
 	}
 }
 
-// remove forgets a channel that has ended.
+// remove forgets a channel that has ended. The others may wait for the time at which it was to look again (forgetStill).
 func (q *bulkQueue) remove(ch *Channel) {
 	q.turns.Remove(func(other *Channel) bool { return other == ch })
+	if q.turns.Len() > 0 {
+		ch.context.touch(q.turns.At(0))
+	}
 }
 
 // post posts fragments as far as there is room.

@@ -190,3 +190,52 @@ func TestLongOnesBesideASilentPeer(t *testing.T) {
 	stop()
 	eventually(t, "nothing is on its way", func() bool { return c.bulkOutstanding() == 0 })
 }
+
+// Who waits behind a silent peer is looked after though the channel that was first in the queue ends.
+func TestLongOnesBehindOneThatEnds(t *testing.T) {
+	cfg := Config{Patience: time.Minute, Mock: MockOff, Linger: -1}
+	c, silent, l := open(t, cfg), open(t, cfg), listen(t, open(t, cfg))
+	a, b := dialled(t, c, l)
+	first, there := dialled(t, c, l)
+	to, from := dialled(t, c, listen(t, silent))
+	data := make([]byte, 1<<20)
+	_, r := remote(t, b, a, len(data), CanWrite)
+	_, q := remote(t, there, first, len(data), CanWrite)
+	_, s := remote(t, from, to, len(data), CanWrite)
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	cut(true, silent)
+	writing.Go(func() { _ = to.Write(ctx, data[:c.cfg.Fragment], s) })
+	eventually(t, "something is on its way to the silent peer", func() (some bool) {
+		c.exclusive(func() {
+			some = to.underway > 0
+			c.bulk.smallAt, to.movedAt = c.at+time.Hour, c.at+time.Hour // it is not known yet that it stands still
+		})
+		return some
+	})
+	waiting := func(n int) func() bool {
+		return func() (wait bool) {
+			c.exclusive(func() { wait = c.bulk.turns.Len() == n })
+			return wait
+		}
+	}
+	writing.Go(func() { _ = first.Write(ctx, data, q) })
+	eventually(t, "one waits", waiting(1))
+	written := make(chan error, 1)
+	go func() { written <- a.Write(ctx, data, r) }()
+	eventually(t, "two wait", waiting(2))
+	c.exclusive(func() {
+		to.movedAt = 0
+		first.fail(ErrClosed)
+	})
+	select {
+	case err := <-written:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("nobody looks again whether the silent peer keeps others waiting")
+	}
+}
