@@ -104,7 +104,8 @@ func (ch *Channel) options() cm.Options {
 		PD: ch.context.pd, QP: cfg.queuePair(ch.context.cq), Ready: ch.ready,
 		NoTicket:    cfg.QPCache < 0,
 		PrivateData: h.bytes(),
-		Prepare:     ch.prepare,
+		// What the peer is told holds, though another configuration may come meanwhile.
+		Prepare: func(qp *verbs.QP) error { return ch.prepare(qp, cfg.session()) },
 	}
 }
 
@@ -126,10 +127,9 @@ func (c *Config) queuePair(cq *verbs.CQ) verbs.QPOptions {
 }
 
 // prepare posts the receives that the peer may need at once.
-func (ch *Channel) prepare(qp *verbs.QP) (err error) {
+func (ch *Channel) prepare(qp *verbs.QP, cfg session.Config) (err error) {
 	ch.context.exclusive(func() {
 		ch.qp = qp
-		cfg := ch.context.cfg.session()
 		cfg.Epoch = ch.context.tracer.epoch
 		ch.session = session.New(cfg)
 		for range ch.session.Wanted() {
