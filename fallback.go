@@ -28,6 +28,7 @@ type fallback struct {
 	running  bool
 	over     bool // the channel has ended
 	farewell bool // the peer has said that the channel is closed
+	taken    int  // connections that the peer has opened and that have not ended
 	signal   chan struct{}
 	state    carrierState
 
@@ -310,9 +311,20 @@ func (f *fallback) snapshot() carrierState {
 	return f.state
 }
 
+// mayTake says whether there is room for another connection that the peer has opened, and takes it.
+func (f *fallback) mayTake() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.taken >= maxTaken {
+		return false
+	}
+	f.taken++
+	return true
+}
+
 // offer takes a connection that the peer has opened and shown the token of.
 func (f *fallback) offer(conn net.Conn) {
-	l := &link{f: f, conn: conn}
+	l := &link{f: f, conn: conn, theirs: true}
 	in := input{
 		tell:   func(m *mock.Machine, now time.Duration) { m.Offer(now, l) },
 		undone: func(error) { l.close() },

@@ -13,6 +13,7 @@ import (
 type link struct {
 	f      *fallback
 	conn   net.Conn
+	theirs bool // the peer has opened it
 	tunnel *tunnel.Tunnel
 }
 
@@ -53,14 +54,24 @@ func (l *link) close() {
 	if l.tunnel != nil {
 		l.tunnel.Close()
 	} else {
-		_ = l.conn.Close()
+		l.drop()
+	}
+}
+
+// drop ends a connection that has no tunnel, or whose tunnel has ended.
+func (l *link) drop() {
+	_ = l.conn.Close()
+	if l.theirs {
+		l.f.mu.Lock()
+		l.f.taken--
+		l.f.mu.Unlock()
 	}
 }
 
 // refuse ends a connection that the peer has opened.
 func (l *link) refuse() {
 	_, _ = l.conn.Write([]byte{refused})
-	_ = l.conn.Close()
+	l.drop()
 }
 
 // use makes a connection that of the channel. One that the peer has opened is accepted; if that fails its end
@@ -71,7 +82,10 @@ func (f *fallback) use(l *link, ours bool) {
 	}
 	_ = l.conn.SetDeadline(time.Time{})
 	l.tunnel = tunnel.Start(f.ch.context.runtime, l.conn, max(minLifetime, f.patience/2), l)
-	f.ch.context.background.Go(l.tunnel.Wait)
+	f.ch.context.background.Go(func() {
+		l.tunnel.Wait()
+		l.drop()
+	})
 }
 
 // minLifetime is the least time that a packet may take through TCP, or else the connection is given up. TCP

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -217,4 +218,22 @@ func TestCloseWithStrangers(t *testing.T) {
 		c.Close()
 		t.Error("somebody still listens")
 	}
+}
+
+// A peer that opens connection after connection has a few of them at a time.
+func TestTCPConnectionsWithoutEnd(t *testing.T) {
+	a, b := pair(t, Config{})
+	const many = 200
+	f := b.fallback
+	for range many {
+		conn := connectAsPeer(t, b, greeting(f.own))
+		_, _ = io.ReadFull(conn, make([]byte, 1+len(token{}))) // one that is refused is closed
+	}
+	all := make([]byte, 16<<20)
+	all = all[:runtime.Stack(all, true)]
+	if n := bytes.Count(all, []byte("tunnel.(*Tunnel).read(")); n > 2*maxTaken {
+		t.Errorf("%d connections are kept", n)
+	}
+	eventually(t, "there is room again", func() bool { return a.SetCarrier(soon(t), CarrierTCP) == nil })
+	exchange(t, a, b, 10_000)
 }

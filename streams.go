@@ -46,6 +46,9 @@ const (
 	maxStrangersAt = maxOpening
 	// strangerTime is what a stranger has to show its token, in 20 bytes.
 	strangerTime = 2 * time.Second
+	// maxTaken is how many connections of a channel's peer there may be, those that are being closed included: each is a
+	// file and two goroutines, and an honest peer needs another when the last has failed.
+	maxTaken = 8
 	// maxOpening is how many connections a context opens at a time: when a network fails, all of its
 	// channels want one, perhaps to the same peer.
 	maxOpening = 32
@@ -141,7 +144,7 @@ func (s *streams) greet(conn net.Conn) {
 	var b [greetingLen]byte
 	_, err := io.ReadFull(conn, b[:])
 	f := s.recognise(conn, &b, err == nil)
-	if f == nil {
+	if f == nil || !f.mayTake() {
 		_ = conn.Close()
 		return
 	}
