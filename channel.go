@@ -11,6 +11,7 @@ import (
 
 	"github.com/braid-rdma/braid/cm"
 	"github.com/braid-rdma/braid/internal/fifo"
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -64,6 +65,7 @@ type Channel struct {
 	handlers  int
 	parked    fifo.Queue[*Msg]
 	delayed   fifo.Queue[*Msg] // by a filter
+	delay     *sched.Timer     // that ends it; nil: nothing is delayed
 	lostCalls []*outgoing      // whose response a filter has dropped
 	filtered  uint64
 	transfers fifo.Queue[*transfer]

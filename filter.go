@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/sched"
 	"github.com/braid-rdma/braid/internal/session"
 )
 
@@ -151,13 +152,26 @@ func (ch *Channel) endLost(call uint32) {
 	o.perform(ch.context)
 }
 
-// after delivers what a channel has delayed, later.
+// after delivers what a channel has delayed, later, unless something else does before.
 func (c *Context) after(delay time.Duration, ch *Channel) {
-	c.runtime.NewTimer(func() { c.exclusive(ch.handDelayed) }).Reset(delay)
+	var timer *sched.Timer
+	timer = c.runtime.NewTimer(func() {
+		c.exclusive(func() {
+			if ch.delay == timer { // else these are others, which another filter has delayed
+				ch.handDelayed()
+			}
+		})
+	})
+	ch.delay = timer
+	timer.Reset(delay)
 }
 
 // handDelayed hands on what was delayed.
 func (ch *Channel) handDelayed() {
+	if ch.delay != nil {
+		ch.delay.Stop()
+		ch.delay = nil
+	}
 	for m, ok := ch.delayed.Pop(); ok; m, ok = ch.delayed.Pop() {
 		if ch.ended.Load() == nil || m.in.Request == nil && m.in.Kind != session.Cancel {
 			ch.hand(m)

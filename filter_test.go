@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/braid-rdma/braid/sim"
 )
 
 func TestFilterDrops(t *testing.T) {
@@ -162,4 +164,60 @@ func TestFilterDelaysTheEnd(t *testing.T) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
+}
+
+// What a filter delays is not delivered when it would have been by the one before it.
+func TestFilterDelaysBehindAnother(t *testing.T) {
+	const second, other = time.Second, 10 * time.Second
+	d := newDatacenter(t, 1)
+	d.program(1, Config{Channels: 4}, func(c *Context) error {
+		l, err := c.Listen(7174)
+		if err != nil {
+			return err
+		}
+		ch, err := l.Accept(t.Context())
+		if err != nil {
+			return err
+		}
+		for _, delay := range []time.Duration{second, other} {
+			if err := c.SetFilter(&Filter{Slow: 1, Delay: delay}); err != nil { // which delivers what is delayed
+				return err
+			}
+			if err := ch.Send(t.Context(), []byte("go on")); err != nil {
+				return err
+			}
+			d.net.Sleep(1, sim.Second/2)
+		}
+		begun := d.net.Now()
+		for range 2 {
+			m, err := ch.Receive(t.Context())
+			if err != nil {
+				return err
+			}
+			m.Release()
+		}
+		if took := d.net.Now() - begun; took < 9*sim.Second {
+			t.Errorf("the second message is delayed by %v, want %v", took, other)
+		}
+		return ch.Close()
+	})
+	d.program(0, Config{Channels: 4}, func(c *Context) error {
+		ch, err := c.Dial(t.Context(), "10.0.0.2:7174")
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			m, err := ch.Receive(t.Context())
+			if err != nil {
+				return err
+			}
+			m.Release()
+			if err := ch.Send(t.Context(), []byte("slow")); err != nil {
+				return err
+			}
+		}
+		_, _ = ch.Receive(t.Context()) // until it ends
+		return nil
+	})
+	d.run(60 * sim.Second)
 }
