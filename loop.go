@@ -284,15 +284,22 @@ func (c *Context) attend(ctx context.Context, w waiter, done <-chan struct{}, in
 func (c *Context) lead(ctx context.Context, w waiter, inline bool) error {
 	c.tracer.polls.polled(c)
 	defer c.tracer.polls.polls(c)
-	some, now := false, unread
+	some, over, now := false, false, unread
 	for {
 		// No turn where there is nothing to do; but there is where a handler has taken a message and has not returned.
 		owner := !some && !c.pending() && !c.owned.Load() || c.turns(w, now)
-		if some, now = c.dispatchSome(inline); some {
+		if some, now = c.dispatchSome(inline && !over); some && !over {
+			over = w.arrived() || ctx.Err() != nil // after another turn, which does what the handlers have left: others may come without end
 			continue
+		}
+		if some {
+			c.run()
 		}
 		if w.arrived() {
 			return nil
+		}
+		if over {
+			return ctx.Err()
 		}
 		if c.partings.Load() > 0 && c.partNext() {
 			continue
