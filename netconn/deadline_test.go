@@ -1,12 +1,15 @@
 package netconn
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/braid-rdma/braid"
 )
 
 // A wait ends when the deadline is, wherever it has been moved to meanwhile.
@@ -53,4 +56,22 @@ func TestDeadlineMoves(t *testing.T) {
 			t.Errorf("wait after close: %v", err)
 		}
 	})
+}
+
+// Who dials for too long is told so as package net tells it, and who is interrupted is not.
+func TestDialTimesOut(t *testing.T) {
+	c := open(t, braid.Config{})
+	late, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for ctx, want := range map[context.Context]bool{late: true, interrupted: false} {
+		_, err := Dialer{c}.DialContext(ctx, "tcp", "127.1.2.3:4") // where nobody is
+		if e := net.Error(nil); !errors.As(err, &e) || e.Timeout() != want {
+			t.Errorf("%v: it is a timeout: %v, want %v", err, !want, want)
+		}
+		if !errors.Is(err, ctx.Err()) {
+			t.Errorf("%v, want %v", err, ctx.Err())
+		}
+	}
 }

@@ -2,6 +2,7 @@ package netconn
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"github.com/braid-rdma/braid"
@@ -11,9 +12,20 @@ import (
 func Dial(ctx context.Context, c *braid.Context, address string) (*Conn, error) {
 	ch, err := c.Dial(ctx, address)
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: Network, Err: err}
+		return nil, &net.OpError{Op: "dial", Net: Network, Err: dialError{err}}
 	}
 	return New(ch), nil
+}
+
+// dialError tells whether a dial has taken too long. Package net asks the outermost error only.
+type dialError struct{ error }
+
+func (e dialError) Unwrap() error { return e.error }
+
+// Timeout is what net.OpError asks for.
+func (e dialError) Timeout() bool {
+	var reason interface{ Timeout() bool }
+	return errors.As(e.error, &reason) && reason.Timeout()
 }
 
 // Dialer dials in the forms that other packages ask for.
