@@ -108,7 +108,7 @@ func (ch *Channel) respond(m *Msg) {
 	case o.finished.Load(): // its caller has given up
 		m.Release()
 	case m.in.Kind == session.Failure:
-		o.finish(&CallError{Reason: string(m.Bytes())})
+		o.finish(&CallError{Reason: string(m.Bytes()[:min(m.Len(), maxReason)])}) // an honest peer's is no longer
 		m.Release()
 	default:
 		o.reply = m

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -86,5 +87,23 @@ func TestResponseLongerThanPeerTakes(t *testing.T) {
 	}
 	if err := ch.Err(); err != nil {
 		t.Errorf("the channel has ended: %v", err)
+	}
+}
+
+// A peer that gives no end of reasons gets no more of this side's memory than one that gives a reason.
+func TestFailureWithoutEnd(t *testing.T) {
+	a, b := pair(t, Config{})
+	go func() {
+		m, err := b.Receive(soon(t))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = m.respond(soon(t), session.Failure, make([]byte, 1<<20))
+		m.Release()
+	}()
+	_, err := a.Call(soon(t), []byte("x"))
+	if e := (*CallError)(nil); !errors.As(err, &e) || len(e.Reason) != maxReason {
+		t.Errorf("the call ends with a reason of %d bytes", len(err.Error()))
 	}
 }
