@@ -123,16 +123,30 @@ func (ch *Channel) duplicate(m *Msg) *Msg {
 func (ch *Channel) lose(m *Msg) {
 	ch.take(m)
 	if m.IsCall() {
-		ch.lostRequests = append(ch.lostRequests, m.in.Call)
+		if ch.lostRequests = append(ch.lostRequests, m.in.Call); len(ch.lostRequests) > maxCalls { // an honest peer has no more
+			ch.lostRequests = slices.Delete(ch.lostRequests, 0, 1)
+		}
 		if m.in.Cancelled {
 			ch.endLost(m.in.Call)
 		}
 	}
 	if m.in.Request != nil {
-		ch.lostCalls = append(ch.lostCalls, m.in.Request.Ref.(*outgoing))
+		if o := m.in.Request.Ref.(*outgoing); o.finished.Load() { // its caller has given up
+			o.drop()
+		} else {
+			ch.lostCalls = append(ch.lostCalls, o)
+		}
 		m.in.Request = nil
 	}
 	m.Release()
+}
+
+// forgetLost forgets a call whose caller has given up, if its response was lost.
+func (ch *Channel) forgetLost(o *outgoing) {
+	if i := slices.Index(ch.lostCalls, o); i >= 0 {
+		ch.lostCalls = slices.Delete(ch.lostCalls, i, i+1)
+		o.drop()
+	}
 }
 
 // endLost responds to a call that was lost when its caller has given it up, who has a receive for

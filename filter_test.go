@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braid-rdma/braid/internal/session"
 	"github.com/braid-rdma/braid/sim"
 )
 
@@ -220,4 +221,69 @@ func TestFilterDelaysBehindAnother(t *testing.T) {
 		return nil
 	})
 	d.run(60 * sim.Second)
+}
+
+// A peer that makes calls without end while they are lost is not remembered without end.
+func TestFilterForgetsLostCalls(t *testing.T) {
+	_, b := pair(t, Config{})
+	kept := 0
+	b.context.exclusive(func() {
+		for call := range uint32(3 * maxCalls) {
+			m := &Msg{channel: b, copied: true} // the protocol does not know it
+			m.in.Kind, m.in.Call = session.Request, call
+			b.lose(m)
+		}
+		kept = len(b.lostRequests)
+	})
+	if kept > maxCalls {
+		t.Errorf("%d calls are remembered, and a peer has %d at most", kept, maxCalls)
+	}
+}
+
+// A call that is given up is forgotten though its response was lost, before or after.
+func TestFilterForgetsLostResponses(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	ch := serve(t, Config{}, func(_ context.Context, m *Msg) ([]byte, error) {
+		if string(m.Bytes()) == "late" {
+			begun <- struct{}{}
+			<-goOn
+		}
+		return nil, nil
+	})
+	if err := ch.Context().SetFilter(&Filter{Drop: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ended := func(text string) (cancel context.CancelFunc, wait func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() {
+			_, err := ch.Call(ctx, []byte(text))
+			over <- err
+		}()
+		return cancel, func() {
+			if err := <-over; !errors.Is(err, context.Canceled) {
+				t.Errorf("a lost response: %v", err)
+			}
+		}
+	}
+	lost := uint64(0)
+	for range 10 {
+		cancel, wait := ended("early")
+		lost++
+		eventually(t, "the response is lost", func() bool { return ch.Stats().Filtered == lost })
+		cancel()
+		wait()
+		cancel, wait = ended("late")
+		<-begun
+		cancel()
+		wait()
+		goOn <- struct{}{}
+		lost++
+		eventually(t, "the response is lost", func() bool { return ch.Stats().Filtered == lost })
+	}
+	kept := 0
+	ch.Context().exclusive(func() { kept = len(ch.lostCalls) })
+	if kept > 0 {
+		t.Errorf("%d calls that nobody waits for are kept", kept)
+	}
 }

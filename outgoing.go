@@ -343,6 +343,7 @@ func (x *cancellation) perform(c *Context) {
 	if o.Kind == session.Request {
 		ch.sendCancel(o.Call)
 		o.finish(x.err)
+		ch.forgetLost(o)
 		return
 	}
 	o.finish(nil) // it is on its way, and the payload the sender's again, as after any Send
