@@ -351,6 +351,20 @@ func TestBothCarriersFail(t *testing.T) {
 	}
 }
 
+// An end that the peer has told of says nothing of an attempt at TCP that has failed long before.
+func TestPeerClosesAfterFailedTCP(t *testing.T) {
+	a, b := pair(t, Config{})
+	b.context.streams.listener.Close() // nobody is there
+	if err := a.SetCarrier(soon(t), CarrierTCP); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Fatalf("to TCP: %v", err)
+	}
+	b.Close()
+	<-a.Done()
+	if err := a.Err(); !errors.Is(err, ErrPeerClosed) || errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the channel has ended with %v", err)
+	}
+}
+
 // Who dials while UDP is cut learns that the peer is not reached.
 func TestDialWhileCut(t *testing.T) {
 	server, client := open(t, Config{}), open(t, Config{})

@@ -2,6 +2,7 @@ package braid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +40,7 @@ func (ch *Channel) failure(conn *cm.Conn) error {
 	if err == nil {
 		err = verbs.ErrFlushed
 	}
-	if f := ch.fallback; f != nil && f.snapshot().err != nil {
+	if f := ch.fallback; f != nil && f.snapshot().err != nil && !errors.Is(err, ErrPeerClosed) {
 		err = fmt.Errorf("%w; by TCP: %w", err, f.snapshot().err)
 	}
 	return fmt.Errorf("braid: the channel has ended: %w", err)
