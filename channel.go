@@ -18,14 +18,15 @@ import (
 
 // Channel is a connection to a peer. Its methods may be called from any goroutine.
 type Channel struct {
-	context *Context
-	conn    *cm.Conn
-	peer    hello // what the peer said of itself
-	small   int   // the longest message in one operation
-	closing atomic.Bool
-	ended   atomic.Pointer[error]
-	done    chan struct{} // closed with ended
-	gone    chan struct{} // closed when all that the channel had is free
+	context   *Context
+	conn      *cm.Conn
+	addresses *addresses // of conn
+	peer      hello      // what the peer said of itself
+	small     int        // the longest message in one operation
+	closing   atomic.Bool
+	ended     atomic.Pointer[error]
+	done      chan struct{} // closed with ended
+	gone      chan struct{} // closed when all that the channel had is free
 
 	dialled  bool      // by this side
 	token    token     // what the peer must know to open a TCP connection
@@ -35,7 +36,7 @@ type Channel struct {
 	handler      Handler
 	handlerPlace *string         // in the program; messages that it has refer to it, too
 	serve        context.Context // of Serve
-	sampled      atomic.Uint64   // messages sent while tracing is on
+	sampled      atomic.Uint64   // messages that the mask was asked for
 
 	// The rest belongs to the owner of the context.
 	servings  int // times that a handler was given
@@ -123,36 +124,32 @@ func (ch *Channel) Send(ctx context.Context, payload []byte) error {
 
 // beginOneway prepares a one-way message for a sender that waits until it has its payload back.
 func (ch *Channel) beginOneway(ctx context.Context, payload []byte) (*outgoing, error) {
-	t := ch.sample(ctx, RoleSender)
+	x := ch.sample(ctx, asSender)
 	o, err := ch.begin(session.Oneway, payload, untilReusable)
 	if err != nil {
-		t.end(err)
+		ch.traceUnsent(ctx, x, err)
 		return nil, err
 	}
-	if t != nil {
-		t.prepared(o)
-	}
+	o.traceFrom(ctx, x)
 	return o, nil
 }
 
 // Call sends a message and waits for the response. Release it when it is no longer
 // needed. A context that ends before is told to the peer's handler.
 func (ch *Channel) Call(ctx context.Context, payload []byte) (*Msg, error) {
-	return ch.call(ctx, payload, ch.sample(ctx, RoleCaller))
+	return ch.call(ctx, payload, ch.sample(ctx, asCaller))
 }
 
-func (ch *Channel) call(ctx context.Context, payload []byte, t *traced) (*Msg, error) {
+func (ch *Channel) call(ctx context.Context, payload []byte, x sampling) (*Msg, error) {
 	o, err := ch.begin(session.Request, payload, untilResponse)
 	if err != nil {
-		t.end(err)
+		ch.traceUnsent(ctx, x, err)
 		return nil, err
 	}
-	if t != nil {
-		t.prepared(o)
-	}
+	o.traceFrom(ctx, x)
 	_, err = o.run(ctx)
-	if t != nil {
-		t.returned(o, err)
+	if o.traced != nil {
+		o.traced.returned(o, err)
 	}
 	reply := o.reply
 	o.drop()

@@ -152,6 +152,7 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 	var err error
 	ch.context.exclusive(func() {
 		ch.conn, ch.peer, ch.small = conn, h, min(h.small, ch.context.cfg.SmallMessage)
+		ch.addresses = &addresses{conn.LocalAddr(), conn.RemoteAddr()}
 		ch.session.Grant(h.window)
 		ch.session.Bundle(ch.small + session.MaxHeader)
 		ch.beginPublishing()

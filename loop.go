@@ -159,7 +159,6 @@ func (c *Context) settle() {
 		c.ring()
 	}
 	c.endReplied()
-	c.tracer.keepEnded()
 	c.setTimer()
 	c.publish()
 	if c.spare == nil {

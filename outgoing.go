@@ -34,6 +34,7 @@ type outgoing struct {
 	mr        *verbs.MR // from which the peer reads it, if it is large
 	request   *Msg      // that it is the response to, if a handler gave it
 	traced    *traced   // nil: it is not traced
+	room      *traced   // that one, if the message is no response; nil: none was yet
 	users     atomic.Int32
 	finished  atomic.Bool
 	withdrawn bool

@@ -175,20 +175,6 @@ func (t *Trace) Took(p Phase) (took time.Duration) {
 	return took
 }
 
-// copyTo copies a trace into the memory of another.
-func (t *Trace) copyTo(other *Trace) {
-	room := other.Segments[:0]
-	*other = *t
-	other.Segments = room
-	other.Segments = append(other.Segments, t.Segments...)
-}
-
-func (t *Trace) clone() *Trace {
-	other := new(Trace)
-	t.copyTo(other)
-	return other
-}
-
 // barWidth is how long the whole of a trace is as a bar, in characters.
 const barWidth = 40
 

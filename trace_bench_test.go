@@ -88,10 +88,10 @@ func BenchmarkTraceRecord(b *testing.B) {
 	ctx, c := context.Background(), ch.context
 	b.ReportAllocs()
 	for b.Loop() {
-		t := ch.startTrace(ctx, RoleCaller, c.tracer.settings.Load(), TraceReqRsp)
 		o := &outgoing{channel: ch}
 		o.Kind = session.Request
-		t.prepared(o)
+		o.traceFrom(ctx, sampling{part: asCaller, mode: TraceReqRsp, begun: c.now()})
+		t := o.traced
 		now := c.now() // which the context reads also without tracing
 		t.accepted(o, now)
 		o.SentAt = now
@@ -111,6 +111,5 @@ func BenchmarkTraceRecord(b *testing.B) {
 
 		t.responded(o, &Msg{channel: ch, arrived: c.now(), in: session.In{Kind: session.Response, Trace: response.Trace}})
 		t.returned(o, nil)
-		c.tracer.keepEnded()
 	}
 }

@@ -412,7 +412,7 @@ func TestTraceOffAllocatesNothing(t *testing.T) {
 	serveOn(t, b, echo)
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
-		if a.sample(ctx, RoleCaller) != nil {
+		if a.sample(ctx, asCaller).mode != TraceOff {
 			t.Error("a message is traced")
 		}
 	}); n != 0 {
@@ -425,7 +425,7 @@ func TestTraceOffAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, a) // number 0
-	if n := testing.AllocsPerRun(100, func() { a.sample(ctx, RoleCaller) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { a.sample(ctx, asCaller) }); n != 0 {
 		t.Errorf("%v allocations of messages that the mask leaves out", n)
 	}
 }
@@ -436,7 +436,7 @@ func TestTracesKept(t *testing.T) {
 	const n = 3 * keptTraces
 	for i := range n {
 		total := time.Duration(i*7919%n) * time.Millisecond // in no order
-		c.tracer.keep(&traced{Trace: Trace{Number: uint32(i), Total: total}})
+		c.tracer.keep(&record{number: uint32(i), last: total})
 		c.tracer.tellSlow(&Slow{Took: total})
 	}
 	last, slowest := c.Traces(), c.SlowestTraces()

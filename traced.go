@@ -7,63 +7,79 @@ import (
 	"github.com/braid-rdma/braid/internal/session"
 )
 
-// traced is a trace in the making. It goes with its message from hand to hand, and only who has the
+// traced is a traced message. It goes with the message from hand to hand, and only who has the
 // message touches it: the goroutine that sends, the owner of the context, the handler's goroutine.
 type traced struct {
-	Trace
-	channel     *Channel
-	extension   session.Trace // what the peer is told with the message, or with the response
-	span        Span
-	begun, last time.Duration // by the device's clock; last: up to where the segments go
-	isBack      bool          // the response is here
-	escapes     bool          // somebody may keep it
-	next        *traced       // of those that have ended
-	room        [10]Segment   // most have no more
+	record
+	channel   *Channel
+	extension session.Trace // what the peer is told with the message, or with the response
+	trace     *Trace        // nil: nobody has it, or waits for it
+	span      Span
+	isBack    bool // the response is here
 }
 
-func (ch *Channel) newTraced(role TraceRole, mode TraceMode, begun time.Duration) *traced {
-	t := unusedTraces.Get().(*traced)
-	t.channel, t.begun, t.last = ch, begun, begun
-	t.Role, t.Mode, t.Segments = role, mode, t.room[:0]
-	return t
+// begin begins the trace of a message, in memory that may have been another's.
+func (t *traced) begin(ch *Channel, x sampling) {
+	t.channel, t.trace, t.isBack = ch, x.trace, false
+	t.begun, t.last, t.had, t.part, t.mode = x.begun, x.begun, 0, x.part, x.mode
+	t.replyBytes, t.clock = 0, ClockOffset{}
 }
 
-// setAddresses notes between whom the message goes. One may arrive before the connection is known.
-func (t *traced) setAddresses() {
-	if conn := t.channel.conn; conn != nil {
-		t.Local, t.Remote = conn.LocalAddr(), conn.RemoteAddr()
+// forget drops what belongs to a context, and to the message.
+func (t *traced) forget() {
+	if t.span != nil {
+		t.span, t.extension.Span = nil, session.Span{}
 	}
+	t.channel, t.trace, t.between, t.place, t.rare = nil, nil, nil, nil, nil
 }
 
-// mark ends a segment: the time since the last one was spent in a phase.
-func (t *traced) mark(p Phase, until time.Duration) {
-	until = max(until, t.last)
-	t.Segments = append(t.Segments, Segment{p, until - t.last})
-	t.last = until
+// sampling is whether and how a message is traced, and since when.
+type sampling struct {
+	part  part
+	mode  TraceMode
+	begun time.Duration
+	trace *Trace // to be filled; nil: nobody waits for it
 }
 
-// sample decides whether a message that is to be sent is traced; nil: it is not.
-func (ch *Channel) sample(ctx context.Context, role TraceRole) *traced {
+// sample decides whether a message that is to be sent is traced.
+func (ch *Channel) sample(ctx context.Context, as part) sampling {
 	s := ch.context.tracer.settings.Load()
-	if s.mode == TraceOff {
-		return nil
+	if s.mode == TraceOff || s.mask != 0 && !ch.unmasked(ctx, s) {
+		return sampling{}
 	}
-	return ch.sampleMasked(ctx, role, s)
+	return sampling{part: as, mode: s.mode, begun: ch.context.now()}
 }
 
-// sampleMasked traces the messages whose number has none of the bits of trace_sample_mask (table III).
-func (ch *Channel) sampleMasked(ctx context.Context, role TraceRole, s *traceSettings) *traced {
-	if number := ch.sampled.Add(1) - 1; number&s.mask != 0 && (s.hooks.Sample == nil || !s.hooks.Sample(ctx)) {
-		return nil
-	}
-	return ch.startTrace(ctx, role, s, s.mode)
+// unmasked finds the messages whose number has none of the bits of trace_sample_mask (table III), and those that the program wants.
+func (ch *Channel) unmasked(ctx context.Context, s *traceSettings) bool {
+	number := ch.sampled.Add(1) - 1
+	return number&s.mask == 0 || s.hooks.Sample != nil && s.hooks.Sample(ctx)
 }
 
-// startTrace begins the trace of a message that is sent.
-func (ch *Channel) startTrace(ctx context.Context, role TraceRole, s *traceSettings, mode TraceMode) *traced {
-	t := ch.newTraced(role, mode, ch.context.now())
-	t.startSpan(ctx, s)
-	return t
+// traceFrom begins the trace of a message that is ready to be sent, if it is sampled. The memory for it stays with that of the message.
+func (o *outgoing) traceFrom(ctx context.Context, x sampling) {
+	if x.mode == TraceOff {
+		return
+	}
+	if o.room == nil {
+		o.room = new(traced)
+	}
+	t := o.room
+	t.begin(o.channel, x)
+	t.startSpan(ctx, t.channel.context.tracer.settings.Load())
+	t.attach(o)
+	t.bytes = uint32(o.Length)
+	t.mark(PhasePrepare, t.channel.context.now())
+}
+
+// traceUnsent is the trace of a message that cannot be sent.
+func (ch *Channel) traceUnsent(ctx context.Context, x sampling, err error) {
+	if x.mode != TraceOff {
+		t := new(traced)
+		t.begin(ch, x)
+		t.startSpan(ctx, ch.context.tracer.settings.Load())
+		t.end(err)
+	}
 }
 
 // startSpan begins a span of another system.
@@ -71,12 +87,14 @@ func (t *traced) startSpan(ctx context.Context, s *traceSettings) context.Contex
 	if s.hooks.Start == nil {
 		return ctx
 	}
-	t.Start = t.channel.context.tracer.wall(t.begun)
-	t.setAddresses()
-	t.escapes = true
-	if ctx, t.span = s.hooks.Start(ctx, &t.Trace); t.span != nil {
-		t.Span = t.span.Context()
-		t.extension.Span = session.Span(t.Span)
+	t.between = t.channel.addresses
+	if t.trace == nil {
+		t.trace = new(Trace)
+	}
+	t.channel.context.tracer.fill(t.trace, &t.record)
+	if ctx, t.span = s.hooks.Start(ctx, t.trace); t.span != nil {
+		span := t.span.Context()
+		t.rarely().span, t.extension.Span = span, session.Span(span)
 	}
 	return ctx
 }
@@ -84,16 +102,9 @@ func (t *traced) startSpan(ctx context.Context, s *traceSettings) context.Contex
 // attach makes the trace go with a message.
 func (t *traced) attach(o *outgoing) {
 	o.traced = t
-	if t.Mode == TraceReqRsp {
+	if t.mode == TraceReqRsp {
 		o.Trace = &t.extension
 	}
-}
-
-// prepared is called when a message is ready to be sent.
-func (t *traced) prepared(o *outgoing) {
-	t.attach(o)
-	t.Bytes = o.Length
-	t.mark(PhasePrepare, t.channel.context.now())
 }
 
 // accepted is called when the owner gives the message to the protocol.
@@ -103,8 +114,8 @@ func (t *traced) accepted(o *outgoing, now time.Duration) {
 	}
 	t.mark(PhaseInbox, now)
 	if o.Kind == session.Oneway {
-		t.Number = uint32(o.order)
-		o.Call = t.Number // so that the receiver knows it
+		t.number = uint32(o.order)
+		o.Call = t.number // so that the receiver knows it
 	}
 	if x := o.Trace; x != nil {
 		var ok bool
@@ -116,7 +127,7 @@ func (t *traced) accepted(o *outgoing, now time.Duration) {
 
 // responded is called when the response to a call is here.
 func (t *traced) responded(o *outgoing, m *Msg) {
-	t.isBack, t.ReplyBytes = true, m.Len()
+	t.isBack, t.replyBytes = true, uint32(m.Len())
 	t.mark(PhaseWindow, o.SentAt)
 	t.markRemote(o.SentAt, m.arrived, m.in.Trace)
 	if m.in.Large() {
@@ -130,13 +141,13 @@ func (t *traced) responded(o *outgoing, m *Msg) {
 func (t *traced) markRemote(sent, arrived time.Duration, peer *session.Trace) {
 	ch := t.channel
 	epoch := ch.context.tracer.epoch
-	if t.Mode != TraceReqRsp || peer == nil || !peer.Plausible(epoch+sent, epoch+arrived) {
+	if t.mode != TraceReqRsp || peer == nil || !peer.Plausible(epoch+sent, epoch+arrived) {
 		t.mark(PhaseRemote, arrived)
 		return
 	}
 	ch.clock.Add(epoch+sent, peer.Arrived, peer.Posted, epoch+arrived)
-	t.Clock.Offset, t.Clock.Bound, _ = ch.clock.At(epoch + arrived)
-	ours := epoch + t.Clock.Offset // what to take from the peer's times
+	t.clock.Offset, t.clock.Bound, _ = ch.clock.At(epoch + arrived)
+	ours := epoch + t.clock.Offset // what to take from the peer's times
 	t.mark(PhaseWire, peer.Arrived-ours)
 	if peer.Complete > peer.Arrived {
 		t.mark(PhaseFetch, peer.Complete-ours)
@@ -158,7 +169,7 @@ func (t *traced) returned(o *outgoing, err error) {
 		t.mark(PhaseWindow, o.SentAt)
 		phase = PhaseRemote
 	}
-	t.Number = o.Call
+	t.number = o.Call
 	t.mark(phase, t.channel.context.now())
 	t.end(err)
 }
@@ -167,28 +178,30 @@ func (t *traced) returned(o *outgoing, err error) {
 // if it is its turn.
 func (ch *Channel) traceArrival(m *Msg, s *traceSettings) {
 	x := m.in.Trace
-	mode := TraceReqRsp
-	role := RoleHandler
+	how := sampling{part: asHandler, mode: TraceReqRsp, begun: m.arrived}
 	switch m.in.Kind {
 	case session.Oneway:
-		role = RoleReceiver
+		how.part = asReceiver
 	case session.Request:
 	default:
 		return
 	}
 	if x == nil {
-		mode = TraceBare
+		how.mode = TraceBare
 		if ch.arrivals++; (ch.arrivals-1)&s.mask != 0 {
 			return
 		}
 	}
-	t := ch.newTraced(role, mode, m.arrived)
-	t.Number, t.Bytes = m.in.Call, m.in.Length
+	t := unusedTraces.Get().(*traced)
+	t.begin(ch, how)
+	t.number, t.bytes = m.in.Call, uint32(m.in.Length)
 	m.traced = t
 	if x == nil {
 		return
 	}
-	t.Parent = SpanContext(x.Span)
+	if x.Span != (session.Span{}) {
+		t.rarely().parent = SpanContext(x.Span)
+	}
 	epoch := ch.context.tracer.epoch
 	arrived := epoch + m.arrived
 	t.extension.Arrived, t.extension.Complete = arrived, arrived
@@ -196,7 +209,7 @@ func (ch *Channel) traceArrival(m *Msg, s *traceSettings) {
 		x.Offset, x.Bound = -offset, bound
 	}
 	if wire, ok := x.Wire(arrived, epoch); ok {
-		t.Clock = ClockOffset{-x.Offset, max(1, x.Bound)}
+		t.clock = ClockOffset{-x.Offset, max(1, x.Bound)}
 		t.begun -= wire
 		t.last = t.begun
 		t.mark(PhaseWire, m.arrived)
@@ -217,10 +230,10 @@ func (t *traced) fetched(m *Msg) {
 func (t *traced) enter(ctx context.Context, m *Msg, now time.Duration) context.Context {
 	t.extension.Started = t.channel.context.tracer.epoch + now
 	t.mark(PhaseWait, now)
-	t.Place = m.handlerPlace()
+	t.place = m.place
 	ctx = t.startSpan(ctx, t.channel.context.tracer.settings.Load())
-	if m.in.Trace != nil && t.Span.IsValid() {
-		m.in.Trace.Span = session.Span(t.Span)
+	if m.in.Trace != nil && t.span != nil && t.rare.span.IsValid() {
+		m.in.Trace.Span = t.extension.Span
 	}
 	return ctx
 }
@@ -231,14 +244,14 @@ func (t *traced) left(err error) (now time.Duration) {
 	t.extension.Ended = t.channel.context.tracer.epoch + now
 	t.mark(PhaseHandler, now)
 	if err != nil {
-		t.Err = err.Error()
+		t.rarely().err = err.Error()
 	}
 	return now
 }
 
 // posted is called when a response is in the send queue. The rest can wait until it is transmitted.
 func (t *traced) posted(o *outgoing) {
-	t.ReplyBytes = o.Length
+	t.replyBytes = uint32(o.Length)
 	t.mark(PhaseReply, o.SentAt)
 	t.channel.context.replied = append(t.channel.context.replied, t)
 }
@@ -280,53 +293,45 @@ func (t *traced) end(err error) {
 	if t == nil {
 		return
 	}
-	t.Total = t.last - t.begun
-	if err != nil && t.Err == "" {
-		t.Err = err.Error()
+	if err != nil && (t.rare == nil || t.rare.err == "") {
+		t.rarely().err = err.Error()
 	}
-	r := &t.channel.context.tracer
-	s := r.settings.Load()
-	if t.escapes || t.span != nil || s.hooks.Done != nil || s.slow > 0 && t.Total > s.slow {
-		r.keepEnded() // those before it
-		r.tell(t, s)
-		return
+	c := t.channel.context
+	t.between = t.channel.addresses
+	c.tracer.keep(&t.record)
+	if s := c.tracer.settings.Load(); t.trace != nil || s.hooks.Done != nil || s.slow > 0 && t.total() > s.slow {
+		c.tracer.tell(t, s)
 	}
-	r.ended.push(t)
+	arrived := t.part == asHandler || t.part == asReceiver
+	if t.forget(); arrived { // else it is the memory of who was sent
+		unusedTraces.Put(t)
+	}
 }
 
-// tell keeps a trace and tells of it.
+// tell tells of a trace.
 func (r *tracer) tell(t *traced, s *traceSettings) {
-	t.escapes = true
-	t.complete(r)
+	tr := t.trace
+	if tr == nil {
+		tr = new(Trace)
+	}
+	r.fill(tr, &t.record)
 	if t.span != nil {
-		t.span.End(&t.Trace)
-		t.span = nil
+		t.span.End(tr)
 	}
-	r.mu.Lock()
-	r.keep(t)
-	r.mu.Unlock()
 	if s.hooks.Done != nil {
-		s.hooks.Done(&t.Trace)
+		s.hooks.Done(tr)
 	}
-	if s.slow > 0 && t.Total > s.slow {
-		r.findSlow(&t.Trace, s.slow)
+	if s.slow > 0 && tr.Total > s.slow {
+		r.findSlow(tr, s.slow)
 	}
-}
-
-// complete fills in what can be known later. A trace that is kept does not keep its channel.
-func (t *traced) complete(r *tracer) {
-	t.setAddresses()
-	t.Start = r.wall(t.begun)
-	t.channel = nil
 }
 
 // TraceCall is Call of a message that is traced in req-rsp mode, whatever the context traces: the
 // counterpart of xrdma_trace_request (X-RDMA table I). The trace is there with an error, too.
 func (ch *Channel) TraceCall(ctx context.Context, payload []byte) (*Msg, *Trace, error) {
-	t := ch.startTrace(ctx, RoleCaller, ch.context.tracer.settings.Load(), TraceReqRsp)
-	t.escapes = true
-	m, err := ch.call(ctx, payload, t)
-	return m, &t.Trace, err
+	tr := new(Trace)
+	m, err := ch.call(ctx, payload, sampling{part: asCaller, mode: TraceReqRsp, begun: ch.context.now(), trace: tr})
+	return m, tr, err
 }
 
 // Clock returns the difference between the peer's clock and this side's, from traced calls that this

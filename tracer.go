@@ -48,22 +48,31 @@ func (c *Context) SetTraceHooks(h TraceHooks) {
 }
 
 // Traces returns the last traces of the context, the latest at the end.
-func (c *Context) Traces() (all []*Trace) {
-	c.tracer.keepEnded()
-	c.tracer.mu.Lock()
-	defer c.tracer.mu.Unlock()
-	for t := range c.tracer.last.all() {
-		all = append(all, (*t).clone())
-	}
-	return all
+func (c *Context) Traces() []*Trace {
+	r := &c.tracer
+	r.mu.Lock()
+	kept := slices.Concat(r.last.places[r.last.first:], r.last.places[:r.last.first])
+	r.mu.Unlock()
+	return r.traces(kept)
 }
 
 // SlowestTraces returns the traces of the context that took longest, the longest first.
 func (c *Context) SlowestTraces() []*Trace {
-	c.tracer.keepEnded()
-	c.tracer.mu.Lock()
-	defer c.tracer.mu.Unlock()
-	return slices.Clone(c.tracer.slowest)
+	r := &c.tracer
+	r.mu.Lock()
+	kept := slices.Clone(r.slowest)
+	r.mu.Unlock()
+	return r.traces(kept)
+}
+
+// traces makes traces of copies of what was kept, without the lock that messages wait for.
+func (r *tracer) traces(kept []record) (all []*Trace) {
+	for i := range kept {
+		t := new(Trace)
+		r.fill(t, &kept[i])
+		all = append(all, t)
+	}
+	return all
 }
 
 // SlowEvents returns the last slow events, the latest at the end.
@@ -82,12 +91,13 @@ type tracer struct {
 	epoch    time.Duration                 // what our clock shows at time zero of the device
 	polls    pollWatch
 	journal  *journal
-	ended    endedTraces
 
 	mu      sync.Mutex
-	last    ring[*traced]
+	last    ring[record]
 	slow    ring[*Slow]
-	slowest []*Trace
+	slowest []record // the slowest first
+	// quickest is how long the last of as many as are kept took; less than any: there are fewer.
+	quickest time.Duration
 }
 
 // traceSettings are what decides about tracing. They do not change: others take their place.
@@ -99,8 +109,8 @@ type traceSettings struct {
 }
 
 func (r *tracer) init(cfg *Config, epoch time.Duration) {
-	r.epoch = epoch
-	r.last, r.slow = newRing[*traced](keptTraces), newRing[*Slow](keptSlow)
+	r.epoch, r.quickest = epoch, -1
+	r.last, r.slow = newRing[record](keptTraces), newRing[*Slow](keptSlow)
 	r.settings.Store(&traceSettings{})
 	r.configure(cfg)
 }
@@ -121,58 +131,26 @@ func (r *tracer) configure(cfg *Config) {
 // wall is a time of the device by the clock on the wall.
 func (r *tracer) wall(at time.Duration) time.Time { return time.Unix(0, int64(r.epoch+at)) }
 
-// endedTraces are complete but for what is done where nobody waits for it.
-type endedTraces struct{ latest atomic.Pointer[traced] }
-
-func (e *endedTraces) push(t *traced) {
-	for {
-		t.next = e.latest.Load()
-		if e.latest.CompareAndSwap(t.next, t) {
-			return
-		}
-	}
-}
-
-// keepEnded keeps the traces that have ended. In exchange the context gives back the oldest of those that it had kept, whose memory is used again
-// unless somebody may keep it.
-func (r *tracer) keepEnded() {
-	if r.ended.latest.Load() == nil {
-		return
-	}
+// keep puts a trace to where Traces and SlowestTraces find it.
+func (r *tracer) keep(x *record) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	var first *traced
-	for t := r.ended.latest.Swap(nil); t != nil; {
-		before := t.next
-		t.next, first = first, t
-		t = before
+	*r.last.next() = *x
+	if x.total() > r.quickest {
+		r.keepSlow(x)
 	}
-	for t := first; t != nil; {
-		next := t.next
-		t.next = nil
-		t.complete(r)
-		if oldest := r.keep(t); oldest != nil && !oldest.escapes {
-			*oldest = traced{}
-			unusedTraces.Put(oldest)
-		}
-		t = next
-	}
+	r.mu.Unlock()
 }
 
-// keep puts a trace to where Traces and SlowestTraces find it, and returns the one that has no place there any more, if
-// there is one. SlowestTraces has copies. The tracer is locked.
-func (r *tracer) keep(t *traced) (oldest *traced) {
-	place := r.last.next()
-	oldest, *place = *place, t
-	if n := len(r.slowest); n == keptSlowest {
-		if r.slowest[n-1].Total >= t.Total {
-			return oldest
-		}
-		r.slowest = r.slowest[:n-1]
+// keepSlow has a trace take the place of the quickest of the slowest ones.
+func (r *tracer) keepSlow(x *record) {
+	if len(r.slowest) == keptSlowest {
+		r.slowest = r.slowest[:keptSlowest-1]
 	}
-	at, _ := slices.BinarySearchFunc(r.slowest, &t.Trace, func(a, b *Trace) int { return cmp.Compare(b.Total, a.Total) })
-	r.slowest = slices.Insert(r.slowest, at, t.clone())
-	return oldest
+	at, _ := slices.BinarySearchFunc(r.slowest, x.total(), func(y record, total time.Duration) int { return cmp.Compare(total, y.total()) })
+	r.slowest = slices.Insert(r.slowest, at, *x)
+	if n := len(r.slowest); n == keptSlowest {
+		r.quickest = r.slowest[n-1].total()
+	}
 }
 
 // tellSlow keeps a slow event and tells of it.
