@@ -13,8 +13,16 @@ import (
 // wideCRC says that this processor, and its operating system, can run crcFold.
 var wideCRC = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPCLMULQDQ
 
-// crcFoldMin is the shortest input that crcFold takes, and wins on.
-const crcFoldMin = 16
+// narrowCRC says that it can run crcFoldShort, which takes 16 bytes at a time as the standard library does, but any number of words
+// and no table.
+var narrowCRC = cpu.X86.HasPCLMULQDQ && cpu.X86.HasAVX
+
+const (
+	// crcFoldMin is the shortest input that crcFold and crcFoldShort take, and win on.
+	crcFoldMin = 16
+	// crcFoldShortMax is up to where crcFoldShort wins on the standard library, which takes four times 16 bytes at a time.
+	crcFoldShortMax = 256
+)
 
 // crcFold continues the CRC register (the complement of a CRC) over n bytes at
 // p, a multiple of four, at least crcFoldMin and not four more than a multiple of 256.
@@ -23,11 +31,19 @@ const crcFoldMin = 16
 //go:noescape
 func crcFold(register uint32, p *byte, n int, ones uint32, k *foldConstants) uint32
 
+// crcFoldShort does the same for a multiple of four that is at least crcFoldMin.
+//
+//go:noescape
+func crcFoldShort(register uint32, p *byte, n int, ones uint32, k *foldConstants) uint32
+
 // crcLong continues crc over b, with the bits of ones (little-endian) set in the
 // first eight bytes. b may come to live on the heap.
 func crcLong(crc uint32, b []byte, ones uint64) uint32 {
 	if wideCRC {
 		return crcWide(crc, b, ones)
+	}
+	if narrowCRC && len(b) <= crcFoldShortMax {
+		return crcNarrow(crc, b, ones)
 	}
 	return crcStandard(crc, b, ones)
 }
@@ -37,7 +53,23 @@ func crcMasked(crc uint32, b []byte, ones uint64) uint32 {
 	if wideCRC {
 		return crcWide(crc, b, ones)
 	}
+	if narrowCRC {
+		return crcNarrow(crc, b, ones)
+	}
 	return crcByTable(crc, b, ones)
+}
+
+// crcNarrow leaves to the tables what crcFoldShort does not take.
+func crcNarrow(crc uint32, b []byte, ones uint64) uint32 {
+	n := len(b) &^ 3
+	if n < crcFoldMin || uint32(ones) != 0 {
+		return crcByTable(crc, b, ones)
+	}
+	crc = ^crcFoldShort(^crc, &b[0], n, uint32(ones>>32), &crcFoldBy)
+	if n == len(b) {
+		return crc
+	}
+	return crcByTable(crc, b[n:], 0)
 }
 
 // crcWide leaves to the tables what crcFold does not take.

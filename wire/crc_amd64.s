@@ -4,6 +4,7 @@
 #define STRIDE 0
 #define MERGE 16
 #define LANES 64
+#define BY16 96 // of LANES, from one lane to the next
 #define SHRINK 128
 #define BARRETT 144
 
@@ -13,6 +14,28 @@
 	VPCLMULQDQ $0x00, k, acc, tmp  \
 	VPCLMULQDQ $0x11, k, acc, acc  \
 	VPTERNLOGQ $0x96, there, tmp, acc
+
+// REDUCE makes the remainder in AX of the 128 bits in X0: first 64 bits, with 32 bits of zeros behind the message
+// meanwhile, and of their low 32, alone, the next; then 32 by Barrett's reduction. It spoils CX, X1, X10 and X11.
+#define REDUCE \
+	VMOVDQU SHRINK(DI), X10 \
+	VMOVDQU BARRETT(DI), X11 \
+	VPCLMULQDQ $0x00, X10, X0, X1 \
+	VPSRLDQ $8, X0, X0 \
+	VPXOR X1, X0, X0 \
+	VMOVD X0, CX \
+	VMOVD CX, X1 \
+	VPCLMULQDQ $0x10, X10, X1, X1 \
+	VPSRLDQ $4, X0, X0 \
+	VPXOR X1, X0, X0 \
+	VMOVD X0, CX \
+	VMOVD CX, X1 \
+	VPCLMULQDQ $0x00, X11, X1, X1 \
+	VMOVD X1, CX \
+	VMOVD CX, X1 \
+	VPCLMULQDQ $0x10, X11, X1, X1 \
+	VPXOR X1, X0, X0 \
+	VPEXTRD $1, X0, AX
 
 // func crcFold(register uint32, p *byte, n int, ones uint32, k *foldConstants) uint32
 //
@@ -139,27 +162,69 @@ lanes:
 	VPXOR X4, X0, X0
 	VPXOR X5, X0, X0
 
-	// 128 bits to 64, with 32 bits of zeros behind the message meanwhile.
-	VMOVDQU SHRINK(DI), X10
-	VMOVDQU BARRETT(DI), X11
-	VPCLMULQDQ $0x00, X10, X0, X1
-	VPSRLDQ $8, X0, X0
-	VPXOR X1, X0, X0
-	VMOVD X0, CX // the low 32 bits, alone
-	VMOVD CX, X1
-	VPCLMULQDQ $0x10, X10, X1, X1
-	VPSRLDQ $4, X0, X0
-	VPXOR X1, X0, X0
-
-	// Barrett's reduction, 64 bits to 32.
-	VMOVD X0, CX
-	VMOVD CX, X1
-	VPCLMULQDQ $0x00, X11, X1, X1
-	VMOVD X1, CX
-	VMOVD CX, X1
-	VPCLMULQDQ $0x10, X11, X1, X1
-	VPXOR X1, X0, X0
-	VPEXTRD $1, X0, AX
+	REDUCE
 	VZEROUPPER
+	MOVL AX, ret+40(FP)
+	RET
+
+// shifts moves the bytes of a register: a shuffle by the 16 bytes from 16-n on moves them n places up, by those from
+// 16+n on n places down, and what comes in is zero.
+DATA shifts<>+0(SB)/8, $0x8080808080808080
+DATA shifts<>+8(SB)/8, $0x8080808080808080
+DATA shifts<>+16(SB)/8, $0x0706050403020100
+DATA shifts<>+24(SB)/8, $0x0f0e0d0c0b0a0908
+DATA shifts<>+32(SB)/8, $0x8080808080808080
+DATA shifts<>+40(SB)/8, $0x8080808080808080
+GLOBL shifts<>(SB), RODATA|NOPTR, $48
+
+// func crcFoldShort(register uint32, p *byte, n int, ones uint32, k *foldConstants) uint32
+//
+// As crcFold, 16 bytes at a time: zeros before the message make its length a multiple of that.
+TEXT ·crcFoldShort(SB), NOSPLIT, $0-44
+	MOVL register+0(FP), AX
+	MOVQ p+8(FP), SI
+	MOVQ n+16(FP), BX
+	MOVL ones+24(FP), DX
+	MOVQ k+32(FP), DI
+
+	VMOVDQU BY16(DI), X7
+	VMOVD   DX, X6
+	VPSLLDQ $4, X6, X6
+	VMOVD   AX, X5
+	VMOVDQU (SI), X0
+	VPOR    X6, X0, X0
+	VPXOR   X5, X0, X0
+
+	MOVQ BX, CX
+	ANDQ $15, CX
+	JZ   whole
+
+	// The first CX bytes, behind zeros, and then the 16 bytes after them, in which the word with the ones may be the first.
+	LEAQ    shifts<>+0(SB), R8
+	VPSHUFB (R8)(CX*1), X0, X0
+	VPSHUFB 16(R8)(CX*1), X6, X6
+	ADDQ    CX, SI
+	SUBQ    CX, BX
+	VPOR    (SI), X6, X6
+	VPCLMULQDQ $0x00, X7, X0, X1
+	VPCLMULQDQ $0x11, X7, X0, X0
+	VPXOR   X1, X0, X0
+	VPXOR   X6, X0, X0
+
+whole:
+	SUBQ $16, BX
+	JZ   done
+
+fold:
+	ADDQ $16, SI
+	VPCLMULQDQ $0x00, X7, X0, X1
+	VPCLMULQDQ $0x11, X7, X0, X0
+	VPXOR (SI), X1, X1
+	VPXOR X1, X0, X0
+	SUBQ $16, BX
+	JNZ  fold
+
+done:
+	REDUCE
 	MOVL AX, ret+40(FP)
 	RET

@@ -1,0 +1,7 @@
+package wire
+
+func init() {
+	if narrowCRC {
+		crcWays["narrow"] = crcNarrow
+	}
+}
