@@ -3,10 +3,11 @@ package sim
 import "slices"
 
 // agenda is all that will happen in a shard, in the order of (at, key): delay
-// lines for what happens a usual time after its cause, and the calendar for the
-// rest.
+// lines for what happens a usual time after its cause, one of them for what other
+// shards have sent, and the calendar for the rest.
 type agenda struct {
 	lines    [maxLines]delayLine
+	inbox    inbox
 	used     int                                // lines that have ever been one
 	delays   [maxLines]Time                     // of the lines
 	heads    [maxLines]Time                     // when the first event of each line happens
@@ -21,7 +22,9 @@ type agenda struct {
 
 const (
 	// maxLines is how many delays can have a line; a power of two.
-	maxLines   = 8
+	maxLines = 8
+	// inboxLine is the line of what is due of the inbox.
+	inboxLine  = 0
 	knownShift = 58
 	// oftenEnough keeps lines for the delays that most events have: each line costs
 	// every instant a look at its head.
@@ -39,8 +42,8 @@ type knownDelay struct {
 	count int
 }
 
-func newAgenda() *agenda {
-	a := &agenda{calendar: newCalendar()}
+func newAgenda(days int) *agenda {
+	a := &agenda{calendar: newCalendar(days), used: inboxLine + 1, inbox: inbox{soonest: never}}
 	for i := range a.heads {
 		a.heads[i] = never
 	}
@@ -88,7 +91,7 @@ func (a *agenda) findLine(delay Time, k *knownDelay, line *int) bool {
 		return false
 	}
 	for i := range a.lines {
-		if a.lines[i].empty() {
+		if i != inboxLine && a.lines[i].empty() {
 			a.delays[i], a.used = delay, max(a.used, i+1)
 			*k, *line = knownDelay{delay: delay, line: i}, i
 			return true
@@ -109,8 +112,8 @@ func (a *agenda) enter(i int, e event) {
 	}
 }
 
-// pushForeign adds an event that another shard caused.
-func (a *agenda) pushForeign(e event) { a.calendar.push(e) }
+// restore adds an event that was pending elsewhere.
+func (a *agenda) restore(e event) { a.calendar.push(e) }
 
 // insert puts an event of the present instant among those that are left of it.
 func (a *agenda) insert(e event) {
@@ -126,7 +129,7 @@ func (a *agenda) peek() Time {
 	if a.next < len(a.batch) {
 		return a.now
 	}
-	at := never
+	at := a.inbox.soonest
 	for _, head := range a.heads[:a.used] {
 		at = min(at, head)
 	}
@@ -233,6 +236,9 @@ func (a *agenda) each(show func(e *event)) {
 		for j := range l.tail - l.head {
 			show(l.at(j))
 		}
+	}
+	for i := range a.inbox.later {
+		show(&a.inbox.later[i])
 	}
 	a.calendar.each(show)
 }

@@ -62,9 +62,11 @@ type stock struct {
 
 func (n *Network) takeStock() (b stock) {
 	for _, s := range n.shards {
-		b.made += s.pool.made
 		b.arrived += s.hops
-		for p := s.pool.free; p != nil; p = p.next {
+	}
+	for i := range n.pools {
+		b.made += n.pools[i].made
+		for p := n.pools[i].free; p != nil; p = p.next {
 			b.pooled++
 		}
 	}

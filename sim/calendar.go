@@ -39,8 +39,11 @@ type sheet struct {
 }
 
 const (
-	// daysPerYear bounds how far ahead events can wait in days.
-	daysPerYear = 1 << 14
+	// manyDays and fewDays are how far ahead events can wait in days, in a network
+	// that is whole and in a part of one; powers of two. What is seldom used takes room
+	// in a processor's cache all the same.
+	manyDays = 1 << 14
+	fewDays  = 1 << 10
 	// firstShift makes days of 1 ns.
 	firstShift = 10
 	// minShift and maxShift bound the width: 16 ps to 16 µs.
@@ -52,13 +55,16 @@ const (
 	sheetEvents = 6
 )
 
-func newCalendar() *calendar {
-	c := &calendar{shift: firstShift, days: make([]int32, daysPerYear), used: make([]uint64, daysPerYear/64), free: noSheet, soonest: never}
+func newCalendar(days int) *calendar {
+	c := &calendar{shift: firstShift, days: make([]int32, days), used: make([]uint64, days/64), free: noSheet, soonest: never}
 	for i := range c.days {
 		c.days[i] = noSheet
 	}
 	return c
 }
+
+// year is how many days there are.
+func (c *calendar) year() int64 { return int64(len(c.days)) }
 
 // push adds an event. It must not lie before the last event that was taken.
 func (c *calendar) push(e event) {
@@ -66,7 +72,7 @@ func (c *calendar) push(e event) {
 	switch {
 	case day <= c.day:
 		c.insertToday(e)
-	case day < c.day+daysPerYear:
+	case day < c.day+c.year():
 		c.enter(day, e)
 		c.soonest = min(c.soonest, e.at)
 	default:
@@ -86,7 +92,7 @@ func (c *calendar) insertToday(e event) {
 }
 
 func (c *calendar) enter(day int64, e event) {
-	slot := day & (daysPerYear - 1)
+	slot := day & (c.year() - 1)
 	i := c.days[slot]
 	if i == noSheet || c.sheets[i].count == sheetEvents {
 		i = c.addSheet(slot)
@@ -155,7 +161,7 @@ func (c *calendar) openNextDay() bool {
 	c.admitFar()
 	c.day = c.nextUsed()
 	c.opened++
-	slot := c.day & (daysPerYear - 1)
+	slot := c.day & (c.year() - 1)
 	i := c.days[slot]
 	c.days[slot] = noSheet
 	c.used[slot>>6] &^= 1 << (slot & 63)
@@ -178,14 +184,14 @@ func (c *calendar) openNextDay() bool {
 // nextUsed returns the next day after today that has events. There is one.
 func (c *calendar) nextUsed() int64 {
 	from := c.day + 1
-	slot := from & (daysPerYear - 1)
+	slot := from & (c.year() - 1)
 	word := slot >> 6
 	if w := c.used[word] >> (slot & 63); w != 0 {
 		return from + int64(bits.TrailingZeros64(w))
 	}
 	passed := 64 - slot&63
 	for {
-		word = (word + 1) & (daysPerYear/64 - 1)
+		word = (word + 1) & (c.year()/64 - 1)
 		if w := c.used[word]; w != 0 {
 			return from + passed + int64(bits.TrailingZeros64(w))
 		}
@@ -209,7 +215,7 @@ func (c *calendar) soonestAfter() Time {
 func (c *calendar) admitFar() {
 	for len(c.far) > 0 {
 		day := int64(c.far[0].at) >> c.shift
-		if day >= c.day+daysPerYear {
+		if day >= c.day+c.year() {
 			return
 		}
 		c.enter(day, c.far.pop())

@@ -58,7 +58,7 @@ func TestEventsComeInOrder(t *testing.T) {
 		{"usual delays with ties", 200 * Nanosecond, 120_000, 0.02, true, 0.9},
 	}
 	for _, test := range tests {
-		for _, table := range []timetable{calendarOnly{newCalendar()}, wholeAgenda{newAgenda()}} {
+		for _, table := range []timetable{calendarOnly{newCalendar(manyDays)}, wholeAgenda{newAgenda(manyDays)}} {
 			t.Run(fmt.Sprintf("%s/%T", test.name, table), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, 2))
 				compareWithList(t, table, test.steps, func(now Time) Time {
@@ -128,7 +128,7 @@ func TestCalendarAdaptsItsWidth(t *testing.T) {
 	onlyWithoutDetector(t)
 	for _, spread := range []Time{Microsecond, 100 * Microsecond, 10 * Millisecond} {
 		r := rand.New(rand.NewPCG(1, 2))
-		c := newCalendar()
+		c := newCalendar(manyDays)
 		for i := range 10_000 {
 			c.push(event{at: Time(r.Int64N(int64(spread))), key: uint64(i)})
 		}
@@ -146,7 +146,7 @@ func TestCalendarAdaptsItsWidth(t *testing.T) {
 
 // TestAgendaShowsAllPending compares what each shows with what was pushed.
 func TestAgendaShowsAllPending(t *testing.T) {
-	a := newAgenda()
+	a := newAgenda(manyDays)
 	want := map[uint64]bool{}
 	key := uint64(0)
 	push := func(at Time) {

@@ -36,9 +36,10 @@ const (
 // The network must have a single worker. An error of w ends the capture and is
 // what CaptureErr returns.
 func (n *Network) Capture(link string, d Direction, scenario string, w io.Writer) error {
-	if len(n.shards) != 1 {
-		return fmt.Errorf("%w to capture a link, the network has %d", ErrWorkers, len(n.shards))
+	if n.cfg.Workers > 1 {
+		return fmt.Errorf("%w to capture a link, the network has %d", ErrWorkers, n.cfg.Workers)
 	}
+	n.undivide()
 	number, ok := n.graph.LinkNamed(link)
 	if !ok {
 		return fmt.Errorf("%w: there is no link %q%s", ErrConfig, link, n.similarLink(link))

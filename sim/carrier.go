@@ -113,6 +113,9 @@ func (n *Network) Carry(flows []workload.Flow, c Carrier) (*Traffic, error) {
 	if err := c.withDefaults(); err != nil {
 		return nil, err
 	}
+	if c.Trace != nil || c.QP.MP.ObserveDegree != nil {
+		n.undivide() // they may look at all hosts, in order
+	}
 	t := &Traffic{net: n, carrier: c, sites: make([]*site, len(n.hosts))}
 	largest := int64(1)
 	ends := make([]int, len(n.hosts))
@@ -167,7 +170,7 @@ func (n *Network) checkFlow(f *workload.Flow, i, count int) error {
 
 func newSite(n *Network, number, depth int, memory []byte) (*site, error) {
 	s := &site{host: n.hosts[number]}
-	device := n.Device(number)
+	device := s.host.open()
 	var err error
 	if s.cq, err = device.CreateCQ(max(16, depth)); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/braid-rdma/braid/internal/prefetch"
@@ -36,6 +37,16 @@ func (l *delayLine) grow() {
 		ring[i&(len(ring)-1)] = l.ring[i&(len(l.ring)-1)]
 	}
 	l.ring = ring
+}
+
+// renew makes room for so many events in a line that is empty, and returns it for
+// the caller to fill.
+func (l *delayLine) renew(size int) []event {
+	if size > len(l.ring) {
+		l.ring = make([]event, 1<<bits.Len(uint(max(firstRing, size)-1)))
+	}
+	l.head, l.tail = 0, size
+	return l.ring[:size]
 }
 
 // at returns the i-th event from the head.

@@ -20,9 +20,10 @@ func (n *Network) Divert(from, to int, delay Time) error {
 		return fmt.Errorf("%w: there are no hosts %d and %d of %d", ErrConfig, from, to, len(n.hosts))
 	case delay < 0:
 		return fmt.Errorf("%w: a delay of %v", ErrConfig, delay)
-	case len(n.shards) > 1:
+	case n.cfg.Workers > 1:
 		return fmt.Errorf("%w: a carrier needs a single worker", ErrConfig)
 	}
+	n.undivide()
 	h := n.hosts[from]
 	if h.carriers == nil {
 		h.carriers = map[int32]*carrier{}

@@ -19,7 +19,8 @@
 // in turn, whenever the link is free.
 //
 // Simultaneous events happen in an order that does not depend on how many threads
-// run the simulation (event.go, parallel.go), so neither does any result.
+// run the simulation (event.go, parallel.go), nor on how a large network is divided
+// (divide.go), so neither does any result.
 //
 // Payload has only a length unless Config.Verify asks for real bytes, which
 // Traffic.Verify compares; Config.Wire also encodes and parses every packet.

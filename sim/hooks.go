@@ -8,12 +8,15 @@ import (
 
 func init() {
 	hook.Decorate = func(network any, host int, number wire.QPN, layer func(transport.QP) transport.QP) {
-		c := network.(*Network).hosts[host].conns.find(number)
+		n := network.(*Network)
+		n.undivide()
+		c := n.hosts[host].conns.find(number)
 		c.qp = layer(c.qp)
 	}
 	hook.DecorateDetours = func(network any, layers hook.Detours) { network.(*Network).layers = layers }
 	hook.LoseResume = func(network any, count int) {
 		n := network.(*Network)
+		n.undivide()
 		for _, sw := range n.switches {
 			if sw != nil {
 				sw.cfg.PFC.Quanta = EndlessPause

@@ -13,8 +13,11 @@ import (
 
 // Config describes a network but for its topology.
 type Config struct {
-	Seed    uint64
-	Workers int // threads that run the simulation; 0 or 1: one
+	Seed uint64
+	// Workers is how many threads run the simulation; 0 or 1: one. The result does not depend on
+	// it, as long as path policies and controls that a program brings share nothing between hosts:
+	// the hosts of a large network do not keep to the same time while it runs (divide.go).
+	Workers int
 
 	MTU   int // path MTU of MP; RC and UD have the largest of the standard's within it; default 4096
 	Paths int // virtual paths that a host offers; default 64
@@ -94,18 +97,22 @@ func (c *Config) withDefaults() error {
 // Network is a datacenter: hosts, switches and links, and all that happens to
 // them in virtual time.
 type Network struct {
-	cfg      Config
-	graph    *topology.Graph
-	shards   []*shard
-	hosts    []*host
-	switches []*fabricSwitch // by node number; nil for hosts
-	lanes    []*egress       // both directions of each link: 2i from A to B, 2i+1 from B to A
-	ports    [][]*egress     // by node number
-	routes   *topology.Routes
-	running  bool
-	end      Time
-	captures []*capture
-	layers   hook.Detours // of tests
+	cfg    Config
+	graph  *topology.Graph
+	shards []*shard
+	pools  []pool // by worker
+	tones  int    // of shards
+	// undivided: a single worker keeps all nodes in one shard.
+	undivided bool
+	hosts     []*host
+	switches  []*fabricSwitch // by node number; nil for hosts
+	lanes     []*egress       // both directions of each link: 2i from A to B, 2i+1 from B to A
+	ports     [][]*egress     // by node number
+	routes    *topology.Routes
+	running   bool
+	end       Time
+	captures  []*capture
+	layers    hook.Detours // of tests
 }
 
 // New builds a network.
@@ -117,18 +124,12 @@ func New(g *topology.Graph, cfg Config) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{cfg: cfg, graph: g, switches: make([]*fabricSwitch, len(g.Nodes))}
-	shards := shardsFor(cfg.Workers)
-	for i := range shards {
-		n.shards = append(n.shards, newShard(i, shards))
-	}
-	for _, s := range n.shards {
-		s.events.setLarge(len(g.Hosts) >= largeNetwork)
-	}
-	place := partition(g, shards)
-	if err := n.addNodes(place); err != nil {
+	n.pools = make([]pool, cfg.Workers)
+	if err := n.addNodes(); err != nil {
 		return nil, err
 	}
-	n.addLinks(place)
+	n.addLinks()
+	n.divide(make([]int, len(g.Nodes)), 1)
 	for _, s := range n.switches {
 		if s != nil {
 			s.divide(n.cfg.MTU)
@@ -137,7 +138,7 @@ func New(g *topology.Graph, cfg Config) (*Network, error) {
 	return n, nil
 }
 
-func (n *Network) addNodes(place []int) error {
+func (n *Network) addNodes() error {
 	n.routes = n.graph.Routes()
 	for i, spec := range n.graph.Nodes {
 		if spec.Kind == topology.Host {
@@ -154,7 +155,7 @@ func (n *Network) addNodes(place []int) error {
 			return fmt.Errorf("switch %s: %w", spec.Name, err)
 		}
 		cfg.PFC.spare(n.cfg.Express)
-		s := &fabricSwitch{node: newNode(i, n.shards[place[i]]), cfg: &cfg, name: spec.Name, routes: n.routes.At(i)}
+		s := &fabricSwitch{node: newNode(i), cfg: &cfg, name: spec.Name, routes: n.routes.At(i)}
 		s.dice = newDice(n.cfg.Seed, uint64(i))
 		s.seed = topology.SwitchSeed(n.cfg.Seed, i)
 		if cfg.SharedSeed {
@@ -163,7 +164,7 @@ func (n *Network) addNodes(place []int) error {
 		n.switches[i] = s
 	}
 	for number, i := range n.graph.Hosts {
-		h := &host{node: newNode(i, n.shards[place[i]]), net: n, number: number, addr: hostAddr(number)}
+		h := &host{node: newNode(i), net: n, number: number, addr: hostAddr(number)}
 		h.dice = newDice(n.cfg.Seed, uint64(i))
 		n.hosts = append(n.hosts, h)
 	}
@@ -171,7 +172,7 @@ func (n *Network) addNodes(place []int) error {
 }
 
 // addLinks gives every node its ports.
-func (n *Network) addLinks(place []int) {
+func (n *Network) addLinks() {
 	hostOf := make([]*host, len(n.graph.Nodes))
 	for number, node := range n.graph.Hosts {
 		hostOf[node] = n.hosts[number]
@@ -215,8 +216,6 @@ func (n *Network) addLinks(place []int) {
 		outA.peer, outB.peer = inB, inA
 		inA.untagged, inB.untagged = tagEnds(inB, inA), tagEnds(inA, inB)
 		outA.towards, outB.towards = inB.sw, inA.sw
-		outA.abroad = inA.shard() != inB.shard()
-		outB.abroad = outA.abroad
 		outA.reaction, outB.reaction = inB.reaction(), inA.reaction()
 		n.lanes[2*i], n.lanes[2*i+1] = outA, outB
 	}
@@ -249,7 +248,12 @@ func (h *host) firstPort() uint16 {
 
 // Device is host number i as a device on which verbs objects can be made.
 func (n *Network) Device(i int) *verbs.Device {
-	h := n.hosts[i]
+	n.undivide()
+	return n.hosts[i].open()
+}
+
+// open makes the device of a host, once.
+func (h *host) open() *verbs.Device {
 	if h.device == nil {
 		h.device = verbs.Open(h)
 	}

@@ -3,47 +3,13 @@ package sim
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/braid-rdma/braid/sim/topology"
 )
 
-// Parallel execution is conservative: a packet that leaves a shard cannot arrive
-// earlier than its link's delay from now, so all shards may run that far on
-// their own, hand over what they sent each other, and go on.
-
-// shardsPerWorker is how many parts of the network each worker has, if there are
-// several workers. Who is done with one takes the next that nobody has begun, so
-// a worker that the system has put to sleep holds up less.
-const shardsPerWorker = 4
-
-func shardsFor(workers int) int {
-	if workers == 1 {
-		return 1
-	}
-	return workers * shardsPerWorker
-}
-
-// partition assigns nodes to shards. The hosts of one switch go with it,
-// because their links are the busiest; the switches of a tier are dealt out in
-// turn, because they carry about equal loads.
-func partition(g *topology.Graph, shards int) []int {
-	place := make([]int, len(g.Nodes))
-	if shards == 1 {
-		return place
-	}
-	dealt := map[int]int{}
-	for i, node := range g.Nodes {
-		if node.Kind == topology.Switch {
-			place[i] = dealt[node.Tier] % shards
-			dealt[node.Tier]++
-		}
-	}
-	ports := g.Ports()
-	for _, i := range g.Hosts {
-		place[i] = place[ports[i][0].Peer]
-	}
-	return place
-}
+// A network that is divided into shards runs conservatively: a packet that leaves a
+// shard cannot arrive earlier than its link's delay from now, so each shard may run
+// that far on its own, hand over what it sent to others, and go on. Shards of
+// different tones take turns; then each turn can be twice as long, because what a
+// shard sends comes back by two links.
 
 // lookahead is the shortest delay of a link between shards.
 func (n *Network) lookahead() Time {
@@ -53,45 +19,96 @@ func (n *Network) lookahead() Time {
 			least = min(least, l.speed.delay)
 		}
 	}
-	return least
+	return max(1, least)
 }
 
-func (n *Network) runParallel(end Time) bool {
-	window := max(1, n.lookahead())
+// pending is when the first event happens in the shards of a tone, or is about to
+// be handed over to them.
+func (n *Network) pending(tone int) Time {
+	at := never
+	for _, s := range n.shards {
+		if s.tone == tone {
+			at = min(at, s.next)
+		}
+		if n.tones == 1 || s.tone != tone {
+			at = min(at, s.soonest)
+		}
+	}
+	return at
+}
+
+// runDivided is Run for a network of several shards.
+func (n *Network) runDivided(end Time) bool {
+	delay := n.lookahead()
+	for _, s := range n.shards {
+		s.next = s.events.peek()
+	}
 	for {
-		next := never
-		for _, s := range n.shards {
-			next = min(next, s.events.peek(), s.soonest)
+		ran, left := false, false
+		for tone := range n.tones {
+			next := n.pending(tone)
+			left = left || next != never
+			until := later(next, delay)
+			if n.tones == 2 {
+				until = min(later(n.pending(1-tone), delay), later(until, delay))
+			}
+			if until = min(until, end); next < until {
+				n.runShards(tone, until)
+				ran = true
+			}
 		}
-		if next >= end {
+		if !ran {
 			n.end = end
-			return next != never
+			return left
 		}
-		until := end
-		if window < end-next {
-			until = next + window
-		}
-		for _, s := range n.shards {
-			s.handOver()
-		}
-		n.runShards(until)
 	}
 }
 
-// runShards lets the workers run all shards up to an instant.
-func (n *Network) runShards(until Time) {
+// later is an instant and a time; never is not later.
+func later(at, by Time) Time {
+	if at > never-by {
+		return never
+	}
+	return at + by
+}
+
+// runShards lets the workers run all shards of a tone up to an instant.
+func (n *Network) runShards(tone int, until Time) {
+	for _, s := range n.shards {
+		if n.tones == 1 || s.tone != tone {
+			s.handOver()
+		}
+	}
+	if n.cfg.Workers == 1 {
+		for _, s := range n.shards {
+			if s.tone == tone {
+				s.runWindow(n.shards, until)
+			}
+		}
+		return
+	}
 	var begun atomic.Int32
-	work := func() {
+	work := func(p *pool) {
 		for i := begun.Add(1); int(i) <= len(n.shards); i = begun.Add(1) {
-			s := n.shards[i-1]
-			s.collect(n.shards)
-			s.run(until)
+			if s := n.shards[i-1]; s.tone == tone {
+				s.pool = p
+				s.runWindow(n.shards, until)
+			}
 		}
 	}
 	var others sync.WaitGroup
-	for range n.cfg.Workers - 1 {
-		others.Go(work)
+	for i := range n.cfg.Workers - 1 {
+		others.Go(func() { work(&n.pools[i+1]) })
 	}
-	work()
+	work(&n.pools[0])
 	others.Wait()
+}
+
+// runWindow lets everything happen that is due before an instant, also what the
+// other shards have sent.
+func (s *shard) runWindow(shards []*shard, until Time) {
+	s.collect(shards)
+	s.events.admit(until)
+	s.run(until)
+	s.next = s.events.peek()
 }

@@ -51,6 +51,7 @@ func (n *Network) Go(host int, f func()) error {
 	if host < 0 || host >= len(n.hosts) {
 		return fmt.Errorf("%w: there is no host %d of %d", ErrConfig, host, len(n.hosts))
 	}
+	n.undivide()
 	n.hosts[host].Go(f)
 	return nil
 }

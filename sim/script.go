@@ -8,6 +8,7 @@ func (n *Network) At(t Time, host int, f func()) error {
 	if host < 0 || host >= len(n.hosts) {
 		return fmt.Errorf("%w: there is no host %d of %d", ErrConfig, host, len(n.hosts))
 	}
+	n.undivide()
 	h := n.hosts[host]
 	h.call(max(t, h.now()), func() {
 		f()

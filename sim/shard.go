@@ -8,7 +8,9 @@ type shard struct {
 	number int
 	now    Time
 	events *agenda
-	pool   pool
+	pool   *pool // of the worker that runs it
+	tone   int   // shards of one tone run at the same time
+	next   Time  // when the first event happens that is not in an outbox
 	// outbox holds, by shard, events for nodes of other shards. They lie beyond
 	// the present window. At its end they become sent, and each shard collects what
 	// is for it while the others fill their outboxes again.
@@ -19,8 +21,12 @@ type shard struct {
 	hops     uint64 // packets that have crossed a link so far
 }
 
-func newShard(number, shards int) *shard {
-	return &shard{number: number, events: newAgenda(), outbox: make([][]event, shards), sent: make([][]event, shards), soonest: never}
+func newShard(number, shards int, p *pool) *shard {
+	days := manyDays
+	if shards > 1 {
+		days = fewDays
+	}
+	return &shard{number: number, events: newAgenda(days), pool: p, outbox: make([][]event, shards), sent: make([][]event, shards), soonest: never}
 }
 
 // run lets everything happen that is due before end.
@@ -45,12 +51,10 @@ func (s *shard) handOver() {
 // collect takes in what the other shards have sent.
 func (s *shard) collect(shards []*shard) {
 	for _, from := range shards {
-		box := from.sent[s.number]
-		for i := range box {
-			s.events.pushForeign(box[i])
+		if box := from.sent[s.number]; len(box) > 0 {
+			s.events.inbox.add(box)
+			from.sent[s.number] = box[:0]
 		}
-		clear(box)
-		from.sent[s.number] = box[:0]
 	}
 }
 
@@ -62,7 +66,7 @@ type node struct {
 	caused uint64
 }
 
-func newNode(id int, s *shard) node { return node{shard: s, id: uint64(id) << keyNodeShift} }
+func newNode(id int) node { return node{id: uint64(id) << keyNodeShift} }
 
 func (n *node) now() Time { return n.shard.now }
 
