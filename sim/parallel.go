@@ -53,7 +53,7 @@ func (n *Network) runDivided(end Time) bool {
 				until = min(later(n.pending(1-tone), delay), later(until, delay))
 			}
 			if until = min(until, end); next < until {
-				n.runShards(tone, until)
+				n.runShards(tone, next, until)
 				ran = true
 			}
 		}
@@ -72,8 +72,8 @@ func later(at, by Time) Time {
 	return at + by
 }
 
-// runShards lets the workers run all shards of a tone up to an instant.
-func (n *Network) runShards(tone int, until Time) {
+// runShards lets the workers run all shards of a tone from an instant to another.
+func (n *Network) runShards(tone int, from, until Time) {
 	for _, s := range n.shards {
 		if n.tones == 1 || s.tone != tone {
 			s.handOver()
@@ -82,7 +82,7 @@ func (n *Network) runShards(tone int, until Time) {
 	if n.cfg.Workers == 1 {
 		for _, s := range n.shards {
 			if s.tone == tone {
-				s.runWindow(n.shards, until)
+				s.runWindow(n.shards, from, until)
 			}
 		}
 		return
@@ -92,7 +92,7 @@ func (n *Network) runShards(tone int, until Time) {
 		for i := begun.Add(1); int(i) <= len(n.shards); i = begun.Add(1) {
 			if s := n.shards[i-1]; s.tone == tone {
 				s.pool = p
-				s.runWindow(n.shards, until)
+				s.runWindow(n.shards, from, until)
 			}
 		}
 	}
@@ -104,11 +104,11 @@ func (n *Network) runShards(tone int, until Time) {
 	others.Wait()
 }
 
-// runWindow lets everything happen that is due before an instant, also what the
-// other shards have sent.
-func (s *shard) runWindow(shards []*shard, until Time) {
+// runWindow lets everything happen that is due from an instant to another, also what
+// the other shards have sent.
+func (s *shard) runWindow(shards []*shard, from, until Time) {
 	s.collect(shards)
-	s.events.admit(until)
+	s.events.admit(from, until)
 	s.run(until)
 	s.next = s.events.peek()
 }

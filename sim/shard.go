@@ -48,11 +48,13 @@ func (s *shard) handOver() {
 	s.outbox, s.sent, s.soonest = s.sent, s.outbox, never
 }
 
-// collect takes in what the other shards have sent.
+// collect takes in what the other shards have sent. They leave it alone until the
+// next turn is over.
 func (s *shard) collect(shards []*shard) {
+	in := &s.events.inbox
 	for _, from := range shards {
 		if box := from.sent[s.number]; len(box) > 0 {
-			s.events.inbox.add(box)
+			in.boxes = append(in.boxes, box)
 			from.sent[s.number] = box[:0]
 		}
 	}
