@@ -159,7 +159,8 @@ func (c *Context) engineHasNoTCP() error {
 }
 
 // OnMove has f called, in a goroutine of its own, whenever a channel of the context has moved; nil: nobody.
-// The calls for one channel come one after the other. The next move waits for them, and so does SetCarrier.
+// The calls for one channel come one after the other. The next move waits for them, and so do SetCarrier and the
+// context's Close, which f must not call.
 func (c *Context) OnMove(f func(Move)) { c.onMove.Store(&f) }
 
 func (c *Context) reportMove(m Move) {
