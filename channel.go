@@ -36,6 +36,7 @@ type Channel struct {
 	handler      Handler
 	handlerPlace *string         // in the program; messages that it has refer to it, too
 	serve        context.Context // of Serve
+	service      *service        // of the listener's; nil: none
 	sampled      atomic.Uint64   // messages that the mask was asked for
 
 	// The rest belongs to the owner of the context.
@@ -271,19 +272,29 @@ func (s *serving) Ready() bool { return s.arrived() || s.context.pending() }
 func (ch *Channel) setHandler(ctx context.Context, h Handler) (servings int) {
 	place := placeOf(h)
 	ch.context.exclusive(func() {
-		ch.servings++
+		ch.handleBy(ctx, h, &place)
 		servings = ch.servings
-		ch.handler, ch.handlerPlace, ch.serve = h, &place, ctx
-		for {
-			select { // somebody else may be receiving
-			case m := <-ch.incoming:
-				ch.toHandler(m)
-			default:
-				return
-			}
-		}
 	})
 	return servings
+}
+
+// serveBy gives the channel to a listener's Serve. Only the owner calls it.
+func (ch *Channel) serveBy(s *service) {
+	ch.service = s
+	ch.handleBy(s.ctx, s.handler, &s.place)
+}
+
+func (ch *Channel) handleBy(ctx context.Context, h Handler, place *string) {
+	ch.servings++
+	ch.handler, ch.handlerPlace, ch.serve = h, place, ctx
+	for {
+		select { // somebody else may be receiving
+		case m := <-ch.incoming:
+			ch.toHandler(m)
+		default:
+			return
+		}
+	}
 }
 
 // Flush waits until the peer's application has received all that was sent before, but not for a message that

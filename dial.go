@@ -82,7 +82,7 @@ func (c *Context) Dial(ctx context.Context, address string) (*Channel, error) {
 	ch.dialled = true
 	conn, err := c.manager.Dial(ctx, address, ch.options())
 	if err == nil {
-		err = ch.establish(conn)
+		err = ch.establish(conn, nil)
 	}
 	if err != nil {
 		ch.abandon(err)
@@ -142,8 +142,8 @@ func (ch *Channel) prepare(qp *verbs.QP, cfg session.Config) (err error) {
 	return err
 }
 
-// establish begins the traffic.
-func (ch *Channel) establish(conn *cm.Conn) error {
+// establish begins the traffic, and offers the channel to a listener, if it is of one.
+func (ch *Channel) establish(conn *cm.Conn, l *Listener) error {
 	var h hello
 	if err := h.parse(conn.PrivateData()); err != nil {
 		conn.Close()
@@ -163,6 +163,9 @@ func (ch *Channel) establish(conn *cm.Conn) error {
 		ch.prepareFallback()
 		ch.logOpen()
 		ch.context.touch(ch) // messages may have come already
+		if l != nil {
+			l.offer(ch)
+		}
 		if ch.broken {
 			ch.broken = false
 			ch.queuePairFailed()

@@ -31,7 +31,7 @@ func (c *Context) poll(ctx context.Context, w waiter) error {
 	}
 	if c.manager.Ready() {
 		c.manager.Step()
-		c.attendance.waited.Store(true) // who was told of it runs on this processor
+		c.attendance.makeWay() // who was told of it runs on this processor
 	}
 	c.manager.Leave()
 	return err

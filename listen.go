@@ -21,6 +21,14 @@ type Listener struct {
 	closed   atomic.Bool
 	done     chan struct{}
 	close    sync.Once
+	services []*service // that run, under the context's ownership; the first takes all channels
+}
+
+// service is a Serve.
+type service struct {
+	ctx     context.Context
+	handler Handler
+	place   string // of the handler
 }
 
 // Listen listens on a port; port 0 takes a free one.
@@ -35,7 +43,7 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 	accepted := make(chan *Channel, c.cfg.Channels)
 	l := &Listener{context: c, listener: listener, accepted: accepted, stop: stop, done: make(chan struct{})}
 	if !c.runtime.Virtual() {
-		listener.Handle(func(r *cm.Request) { l.take(ctx, r) })
+		listener.Handle(l.take)
 	}
 	c.exclusive(func() {
 		if err = c.open(); err == nil {
@@ -53,8 +61,7 @@ func (c *Context) Listen(port uint16) (*Listener, error) {
 // Addr is the address listened on.
 func (l *Listener) Addr() netip.AddrPort { return l.listener.Addr() }
 
-// grant grants the requests of peers of which many come at once, one after the other. Each peer is waited for in a goroutine
-// of its own, since it may not even exist; the connection manager bounds their number.
+// grant grants the requests of peers of which many come at once, one after the other.
 func (l *Listener) grant(ctx context.Context) {
 	for {
 		request, err := l.listener.Next(ctx)
@@ -62,19 +69,13 @@ func (l *Listener) grant(ctx context.Context) {
 			l.Close() // also when the device is closed
 			return
 		}
-		l.take(ctx, request)
+		l.take(request)
 	}
 }
 
-// take grants a request or refuses it, and leaves it to a goroutine to wait for the peer.
-func (l *Listener) take(ctx context.Context, request *cm.Request) {
-	if ch := l.admit(request); ch != nil {
-		l.context.background.Go(func() { l.await(ctx, request, ch) })
-	}
-}
-
-// admit makes a channel for a request and grants it, or refuses it.
-func (l *Listener) admit(request *cm.Request) *Channel {
+// take makes a channel for a request and grants it, or refuses it. Nobody waits for the peer, which may not even exist: the connection
+// manager bounds the number of such channels.
+func (l *Listener) take(request *cm.Request) {
 	var h hello
 	err := h.parse(request.PrivateData())
 	var ch *Channel
@@ -83,36 +84,31 @@ func (l *Listener) admit(request *cm.Request) *Channel {
 	}
 	if err != nil {
 		_ = request.Reject(refusal(err))
-		return nil
-	}
-	options := ch.options()
-	if err := request.Grant(&options); err != nil {
-		ch.abandon(err)
-		return nil
-	}
-	return ch
-}
-
-// await waits for a peer to be ready, and hands its channel to Accept.
-func (l *Listener) await(ctx context.Context, request *cm.Request, ch *Channel) {
-	conn, err := request.Await(ctx)
-	if err == nil {
-		err = ch.establish(conn)
-	}
-	if err != nil {
-		ch.abandon(err)
 		return
 	}
-	l.offer(ch)
+	options := ch.options()
+	request.Grant(&options, func(conn *cm.Conn, err error) {
+		if err == nil {
+			err = ch.establish(conn, l)
+		}
+		if err != nil {
+			ch.abandon(err)
+		}
+	})
 }
 
-// offer hands a channel to Accept.
+// offer hands a channel to Serve or Accept. Only the owner calls it.
 func (l *Listener) offer(ch *Channel) {
+	if len(l.services) > 0 {
+		ch.serveBy(l.services[0])
+		return
+	}
 	select {
 	case l.accepted <- ch:
+		l.context.attendance.waited.Store(true)
 	default:
-		ch.end(fmt.Errorf("%w: nobody accepts", ErrLimit))
-		ch.Close() // frees what has come by it
+		ch.fail(fmt.Errorf("%w: nobody accepts", ErrLimit))
+		l.context.runtime.Go(func() { ch.Close() }) // frees what has come by it
 	}
 	if l.closed.Load() {
 		l.refuseAll() // Close may have looked before
@@ -148,14 +144,23 @@ func (l *Listener) Accept(ctx context.Context) (*Channel, error) {
 // ends or the listener is closed. Then it closes these channels.
 func (l *Listener) Serve(ctx context.Context, h Handler) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	taking := sched.Group{Runtime: l.context.runtime}
-	taking.Go(func() { l.serveAll(ctx, h) })
-	defer taking.Wait()
+	s := &service{ctx: ctx, handler: h, place: placeOf(h)}
 	c := l.context
+	c.exclusive(func() {
+		l.services = append(l.services, s)
+		for {
+			select { // somebody may be in Accept
+			case ch := <-l.accepted:
+				ch.serveBy(s)
+			default:
+				return
+			}
+		}
+	})
+	defer l.endService(s)
+	defer stop()
 	for {
 		if l.closed.Load() {
-			stop()
 			return fmt.Errorf("braid: %w: listener", ErrClosed)
 		}
 		if err := c.attend(ctx, (*serveWait)(l), l.done, true); err != nil && ctx.Err() != nil {
@@ -164,23 +169,19 @@ func (l *Listener) Serve(ctx context.Context, h Handler) error {
 	}
 }
 
-// serveAll gives the handler to each channel, and closes them in the end.
-func (l *Listener) serveAll(ctx context.Context, h Handler) {
-	runtime := l.context.runtime
-	all := sched.Group{Runtime: runtime}
-	defer all.Wait()
-	for {
-		ch, err := l.Accept(ctx)
-		if err != nil {
-			return
-		}
-		ch.setHandler(ctx, h)
-		all.Go(func() {
-			if runtime.Select(ctx, ch.gone) == sched.Ended {
-				ch.Close()
+// endService closes the channels of a Serve, which takes no more.
+func (l *Listener) endService(s *service) {
+	c := l.context
+	closing := sched.Group{Runtime: c.runtime}
+	c.exclusive(func() {
+		l.services = slices.DeleteFunc(l.services, func(other *service) bool { return other == s })
+		for _, ch := range c.channels {
+			if ch != nil && ch.service == s {
+				closing.Go(func() { ch.Close() })
 			}
-		})
-	}
+		}
+	})
+	closing.Wait()
 }
 
 type serveWait Listener

@@ -45,10 +45,12 @@ func TestAttend(t *testing.T) {
 	var handled atomic.Int32
 	l.Handle(func(r *Request) {
 		o := b.options(verbs.MP, "")
-		if err := r.Grant(&o); err != nil {
-			t.Error(err)
-		}
-		handled.Add(1)
+		r.Grant(&o, func(_ *Conn, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			handled.Add(1)
+		})
 	})
 	ctx, stop := context.WithCancel(testContext(t))
 	served := make(chan struct{})

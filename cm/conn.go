@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braid-rdma/braid/cm/machine"
@@ -24,6 +25,8 @@ type Conn struct {
 	local, remote netip.AddrPort
 	private       []byte    // of the peer's program
 	listener      *Listener // under the manager's lock: it has the connection, not the program
+
+	settled atomic.Pointer[func(*Conn, error)] // who granted the request and does not wait; nil: was told, or waits
 
 	reply        *mad.REP
 	replied      chan struct{} // closed when the active side has its reply
@@ -152,9 +155,32 @@ func (c *Conn) handleEvent(e *machine.Event) {
 	if e.Kind < machine.Rejected {
 		return
 	}
+	c.settle(c.Err())
 	delete(c.manager.conns, c.id)
 	if c.listener != nil {
 		c.listener.remove(c)
+	}
+}
+
+// settle has who granted the request told how the handshake has ended, if nobody waits for that; the manager's lock is held.
+func (c *Conn) settle(err error) bool {
+	f := c.settled.Swap(nil)
+	if f != nil {
+		c.manager.prompt = append(c.manager.prompt, func() { (*f)(c, err) })
+	}
+	return f != nil
+}
+
+// fail ends a handshake that nobody waits for, and tells who granted the request, unless it has just ended.
+func (c *Conn) fail(reason error) {
+	c.manager.mu.Lock()
+	f := c.settled.Swap(nil)
+	if c.listener != nil {
+		c.listener.remove(c)
+	}
+	c.manager.mu.Unlock()
+	if f != nil {
+		(*f)(c, fmt.Errorf("accept %v: %w", c.remote, c.abandon(reason, refusalOf(reason))))
 	}
 }
 
@@ -196,8 +222,12 @@ func (c *Conn) tellEnd() {
 // lock is held, so the queue pair must not be touched; it is in the error state,
 // and may have a NAK to send.
 func (c *Conn) qpFailed(cause error) {
-	if c.setErr(fmt.Errorf("cm: %w", cause)) {
-		c.tellEnd()
+	if !c.setErr(fmt.Errorf("cm: %w", cause)) {
+		return
+	}
+	c.tellEnd()
+	if c.settled.Load() != nil {
+		c.manager.runtime.Go(func() { c.fail(c.Err()) })
 	}
 }
 

@@ -19,11 +19,11 @@ type Listener struct {
 	addr    netip.AddrPort
 	news    broadcast.Broadcast // a request waits, or a connection is established
 	closing chan struct{}
-	handler func(*Request) // nil: all are for Next or Accept
+	handle  func() // hands a request to who has asked for that; nil: all are for Next or Accept
 
 	// The rest is under the manager's lock. The machine bounds it all.
 	waiting  []*Request // for the program
-	granted  []*Conn    // by Accept, and the peer is not ready yet
+	granted  []*Conn    // by Accept or Request.Grant, and the peer is not ready yet
 	accepted []*Conn    // established, for the next Accept
 }
 
@@ -108,7 +108,11 @@ func (l *Listener) Next(ctx context.Context) (*Request, error) {
 func (l *Listener) Handle(f func(*Request)) {
 	l.manager.mu.Lock()
 	defer l.manager.mu.Unlock()
-	l.handler = f
+	l.handle = func() {
+		if r := l.nextRequest(); r != nil {
+			f(r)
+		}
+	}
 }
 
 // Accept waits for a connection. It grants the requests of all peers at once
@@ -199,10 +203,14 @@ func (l *Listener) keep(c *Conn) error {
 	return nil
 }
 
-// established hands a connection that Accept granted to the next Accept; the
+// established hands a connection that Accept granted to the next Accept, and another to who granted it; the
 // lock is held.
 func (l *Listener) established(c *Conn) {
 	l.granted = deleteItem(l.granted, c)
+	if c.settle(nil) {
+		c.listener = nil
+		return
+	}
 	l.accepted = append(l.accepted, c)
 	l.news.Announce()
 }
@@ -244,9 +252,9 @@ func peersFault(err error) bool {
 // were accepted live on, except those that no Accept has returned.
 func (l *Listener) Close() error {
 	l.manager.mu.Lock()
-	defer l.manager.mu.Unlock()
 	l.manager.unlisten(l)
 	l.manager.agent.Flush()
+	l.manager.unlock()
 	return nil
 }
 
@@ -275,6 +283,7 @@ func (m *Manager) unlisten(l *Listener) {
 		delete(m.conns, c.id)
 		c.finish(ErrClosed)
 		c.closeQP()
+		c.settle(c.Err())
 	}
 }
 
@@ -292,12 +301,12 @@ func (m *Manager) request(e *machine.Event) {
 	// datagram came from is where the packets of the queue pair will go.
 	c := newConn(m, l.addr, netip.AddrPortFrom(e.Peer, header.SrcPort))
 	c.id, c.listener = e.ID, l
-	r := &Request{conn: c, req: e.REQ, proven: e.Proven}
+	r := &Request{listener: l, conn: c, req: e.REQ, proven: e.Proven}
 	c.private, r.terms = unpack(room)
 	m.conns[e.ID] = c
 	l.waiting = append(l.waiting, r)
-	if l.handler != nil && len(l.waiting) <= promptRequests {
-		m.prompt = append(m.prompt, l)
+	if l.handle != nil && len(l.waiting) <= promptRequests {
+		m.prompt = append(m.prompt, l.handle)
 		return
 	}
 	l.news.Announce()

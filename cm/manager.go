@@ -36,7 +36,7 @@ type Manager struct {
 	listeners map[uint16]*Listener
 	dialing   map[netip.Addr]*dialSlots
 	armed     machine.Time // when the loop runs next by itself
-	prompt    []*Listener  // whose handlers are to be called, once for each time that they are here
+	prompt    []func()     // to be called without the lock, before the next datagrams are taken
 	closed    bool
 }
 
@@ -83,7 +83,7 @@ func (m *Manager) Close() error {
 // closeAll ends everything, once, for a reason.
 func (m *Manager) closeAll(reason error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	if m.closed {
 		return
 	}
@@ -136,27 +136,16 @@ func (m *Manager) wakeLoop() {
 
 // step lets the agent act, and has the loop run again when there is something to do.
 func (m *Manager) step() error {
-	prompt, err := m.act()
-	for _, l := range prompt {
-		if r := l.nextRequest(); r != nil {
-			l.handler(r)
-		}
-	}
-	return err
-}
-
-// act is step but for the requests that handlers are to have.
-func (m *Manager) act() (prompt []*Listener, err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	if m.closed {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	core := m.agent.Machine()
 	before := core.Counters().Received
 	again, err := m.agent.Step()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.dispatch()
 	crowded := core.Counters().Received-before >= crowd
@@ -172,8 +161,17 @@ func (m *Manager) act() (prompt []*Listener, err error) {
 		again = min(again, core.Timeout())
 	}
 	m.arm(again)
-	prompt, m.prompt = m.prompt, nil
-	return prompt, nil
+	return nil
+}
+
+// unlock gives the lock back, and tells those who are to be told without it.
+func (m *Manager) unlock() {
+	prompt := m.prompt
+	m.prompt = nil
+	m.mu.Unlock()
+	for _, f := range prompt {
+		f()
+	}
 }
 
 // arm has the loop run at a time; the lock is held.
@@ -205,6 +203,9 @@ func (m *Manager) command(f func(core *machine.Machine, now machine.Time) error)
 	m.dispatch()
 	if at := core.Timeout(); at < m.armed {
 		m.arm(at)
+	}
+	if len(m.prompt) > 0 {
+		m.wakeLoop() // it is not for who asked for something else
 	}
 	return err
 }

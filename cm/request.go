@@ -18,10 +18,11 @@ var errPeer = errors.New("the peer's parameters do not fit")
 // Request is a peer's wish for a connection. Accept or Reject it; a request
 // that gets neither is refused after a while.
 type Request struct {
-	conn   *Conn
-	req    *mad.REQ
-	terms  *terms // nil: a standard peer
-	proven bool   // the peer has proven its address
+	listener *Listener
+	conn     *Conn
+	req      *mad.REQ
+	terms    *terms // nil: a standard peer
+	proven   bool   // the peer has proven its address
 
 	answered atomic.Bool
 }
@@ -38,30 +39,16 @@ func (r *Request) MultiPath() bool { return r.terms != nil && r.terms.multiPath 
 
 // Accept grants the request, and waits until the peer is ready.
 func (r *Request) Accept(ctx context.Context, o Options) (*Conn, error) {
-	if err := r.Grant(&o); err != nil {
-		return nil, err
-	}
-	return r.Await(ctx)
-}
-
-// Grant grants the request, and does not wait: Await does.
-func (r *Request) Grant(o *Options) error {
 	if r.answered.Swap(true) {
 		o.discard()
-		return ErrAnswered
+		return nil, ErrAnswered
 	}
-	if err := r.grant(o); err != nil {
-		o.discard()
-		err = r.conn.abandon(err, refusalOf(err))
-		return fmt.Errorf("accept %v: %w", r.conn.remote, err)
-	}
-	return nil
-}
-
-// Await waits until the peer of a request that was granted is ready.
-func (r *Request) Await(ctx context.Context) (*Conn, error) {
 	c := r.conn
-	var err error
+	err := r.grant(&o)
+	if err != nil {
+		o.discard()
+		return nil, fmt.Errorf("accept %v: %w", c.remote, c.abandon(err, refusalOf(err)))
+	}
 	switch c.manager.runtime.Select(ctx, c.established, c.done) {
 	case 0:
 		return c, nil
@@ -71,6 +58,26 @@ func (r *Request) Await(ctx context.Context) (*Conn, error) {
 		err = c.abandon(ctx.Err(), mad.REJ{Reason: mad.ReasonTimeout})
 	}
 	return nil, fmt.Errorf("accept %v: %w", c.remote, err)
+}
+
+// Grant grants the request, and has settled called once: when the peer is ready, or with the reason why it will not be, which
+// may be that the listener was closed. No goroutine waits for that. Who learns of it calls settled, before the next datagrams
+// are taken, so that it must not wait for the peer.
+func (r *Request) Grant(o *Options, settled func(*Conn, error)) {
+	if r.answered.Swap(true) {
+		o.discard()
+		settled(nil, ErrAnswered)
+		return
+	}
+	r.conn.settled.Store(&settled)
+	err := r.listener.keep(r.conn)
+	if err == nil {
+		err = r.grant(o)
+	}
+	if err != nil {
+		o.discard()
+		r.conn.fail(err)
+	}
 }
 
 // grant makes a queue pair ready for the peer and sends the REP.
