@@ -43,7 +43,6 @@ type Channel struct {
 	servings  int // times that a handler was given
 	number    uint32
 	qp        *verbs.QP
-	ready     *verbs.QP // of the cache, for the connection
 	session   *session.Session
 	order     uint64 // messages sent
 	sends     sendQueue

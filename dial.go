@@ -75,12 +75,12 @@ func (h *hello) parse(b []byte) error {
 
 // Dial connects to a context that listens at an address of the form host:port.
 func (c *Context) Dial(ctx context.Context, address string) (*Channel, error) {
-	ch, err := c.add()
+	ch, options, err := c.add()
 	if err != nil {
 		return nil, err
 	}
 	ch.dialled = true
-	conn, err := c.manager.Dial(ctx, address, ch.options())
+	conn, err := c.manager.Dial(ctx, address, options)
 	if err == nil {
 		err = ch.establish(conn, nil)
 	}
@@ -91,9 +91,9 @@ func (c *Context) Dial(ctx context.Context, address string) (*Channel, error) {
 	return ch, nil
 }
 
-// options are those of the connection.
+// options are those of the connection. Only the owner calls it.
 func (ch *Channel) options() cm.Options {
-	cfg := ch.context.Config()
+	cfg := &ch.context.cfg
 	// The receives for the first window are posted before the peer can know of it.
 	h := hello{small: cfg.SmallMessage, maxMessage: cfg.MaxMessage, window: minWindow}
 	if s := ch.context.streams; s != nil {
@@ -101,11 +101,10 @@ func (ch *Channel) options() cm.Options {
 		h.tcpPort, h.token = s.port(), ch.token
 	}
 	return cm.Options{
-		PD: ch.context.pd, QP: cfg.queuePair(ch.context.cq), Ready: ch.ready,
+		PD: ch.context.pd, QP: cfg.queuePair(ch.context.cq), Ready: ch.qp,
 		NoTicket:    cfg.QPCache < 0,
 		PrivateData: h.bytes(),
-		// What the peer is told holds, though another configuration may come meanwhile.
-		Prepare: func(qp *verbs.QP) error { return ch.prepare(qp, cfg.session()) },
+		Prepare:     ch.prepare,
 	}
 }
 
@@ -126,20 +125,29 @@ func (c *Config) queuePair(cq *verbs.CQ) verbs.QPOptions {
 	}
 }
 
-// prepare posts the receives that the peer may need at once.
-func (ch *Channel) prepare(qp *verbs.QP, cfg session.Config) (err error) {
+// prepare gives the channel its queue pair. One of the cache has had to change its type, and flushed what was posted.
+func (ch *Channel) prepare(qp *verbs.QP) (err error) {
 	ch.context.exclusive(func() {
-		ch.qp = qp
-		cfg.Epoch = ch.context.tracer.epoch
-		ch.session = session.New(cfg)
-		for range ch.session.Wanted() {
-			if err = ch.postReceive(); err != nil {
-				return
-			}
+		if ch.qp != nil {
+			ch.context.handleAll()
+			ch.broken = false
 		}
-		ch.session.Granted()
+		err = ch.adopt(qp)
 	})
 	return err
+}
+
+// adopt posts the receives that the peer may need at once.
+func (ch *Channel) adopt(qp *verbs.QP) error {
+	ch.qp = qp
+	cfg := ch.context.cfg.session()
+	cfg.Epoch = ch.context.tracer.epoch
+	ch.session = session.New(cfg)
+	if err := ch.postReceives(); err != nil {
+		return err
+	}
+	ch.session.Granted()
+	return nil
 }
 
 // establish begins the traffic, and offers the channel to a listener, if it is of one.

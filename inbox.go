@@ -1,6 +1,9 @@
 package braid
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // job is something that only the owner of a context may do.
 type job interface{ perform(*Context) }
@@ -55,5 +58,12 @@ type function struct {
 
 func (f *function) perform(*Context) {
 	f.f()
-	close(f.done)
+	f.done <- struct{}{}
 }
+
+// functions are free.
+var functions = sync.Pool{New: func() any {
+	f := &function{done: make(chan struct{}, 1)}
+	f.task.job = f
+	return f
+}}

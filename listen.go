@@ -79,14 +79,14 @@ func (l *Listener) take(request *cm.Request) {
 	var h hello
 	err := h.parse(request.PrivateData())
 	var ch *Channel
+	var options cm.Options
 	if err == nil {
-		ch, err = l.context.add()
+		ch, options, err = l.context.add()
 	}
 	if err != nil {
 		_ = request.Reject(refusal(err))
 		return
 	}
-	options := ch.options()
 	request.Grant(&options, func(conn *cm.Conn, err error) {
 		if err == nil {
 			err = ch.establish(conn, l)

@@ -62,10 +62,12 @@ func (c *Context) submittedAt(now time.Duration) {
 
 // exclusive runs f as the owner and returns when it is done.
 func (c *Context) exclusive(f func()) {
-	job := &function{f: f, done: make(chan struct{})}
-	job.task.job = job
+	job := functions.Get().(*function)
+	job.f = f
 	c.submit(&job.task)
 	<-job.done
+	job.f = nil
+	functions.Put(job)
 }
 
 // nextRequest takes a message for a handler, and tells when the last turn was. Only the owner may, so that it may have to be

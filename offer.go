@@ -58,7 +58,7 @@ func (c *Context) operatorState(wanted func(qpn uint32) bool) (s operate.Context
 	c.exclusive(func() {
 		s.MemoryFull, s.Waiting = len(c.bulk.starved) > 0, int(c.waiting.Load())
 		for _, ch := range c.channels {
-			if ch != nil && ch.session != nil && ch.qp != nil && wanted(uint32(ch.qp.Number())) {
+			if ch != nil && ch.conn != nil && wanted(uint32(ch.qp.Number())) {
 				s.Channels = append(s.Channels, ch.operatorState())
 			}
 		}
@@ -73,7 +73,7 @@ func (c *Context) queuePairOf(channel int) (qpn uint32, ok bool) {
 		if channel < 0 || channel >= len(c.channels) {
 			return
 		}
-		if ch := c.channels[channel]; ch != nil && ch.session != nil && ch.qp != nil {
+		if ch := c.channels[channel]; ch != nil && ch.conn != nil {
 			qpn, ok = uint32(ch.qp.Number()), true
 		}
 	})

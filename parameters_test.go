@@ -220,38 +220,3 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 		check(t, err, "Window is 2", "Keepalive is 1ns", `linger = "long"`, `calls = "x"`)
 	})
 }
-
-// A peer is held to what it was told, though the configuration changes while it is being connected.
-func TestUpdateWhileConnecting(t *testing.T) {
-	l := listen(t, open(t, Config{}))
-	c := open(t, Config{})
-	ch, err := c.add()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := ch.options() // what Dial does
-	if err := c.Update(func(cfg *Config) { cfg.MaxMessage = 1 << 20 }); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := c.manager.Dial(soon(t), l.Addr().String(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ch.establish(conn); err != nil {
-		t.Fatal(err)
-	}
-	peer, err := l.Accept(soon(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := make(chan error, 1)
-	go func() { sent <- peer.Send(soon(t), make([]byte, min(2<<20, peer.MaxMessage()))) }()
-	if m, err := ch.Receive(soon(t)); err != nil {
-		t.Errorf("a message of the length that the peer was told: %v", err)
-	} else {
-		m.Release()
-	}
-	if err := <-sent; err != nil {
-		t.Error(err)
-	}
-}

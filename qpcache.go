@@ -5,46 +5,54 @@ import "github.com/braid-rdma/braid/verbs"
 // noQPCache is the value of Config.QPCache without a cache.
 const noQPCache = -1
 
-// qpCache has queue pairs in RESET that wait for channels, made of those of channels that have ended
-// (X-RDMA §IV-E). They have the memory of the old ones and nothing else: all that was posted to the old ones has
+// qpCache has channels that wait for peers, with the queue pairs of channels that have ended
+// (X-RDMA §IV-E). The queue pairs have the memory of the old ones and nothing else: all that was posted to the old ones has
 // completed, and as each has a number that no queue pair had before, a packet of an
-// old connection that comes late finds none. It belongs to the owner of the context.
+// old connection that comes late finds none. They are in INIT, with the receives that a peer may need at once, so that
+// nobody who dials waits for that. The cache belongs to the owner of the context.
 type qpCache struct {
-	waiting []*verbs.QP
-	reused  uint64 // how many channels have taken one
+	waiting []*Channel
+	reused  uint64 // how many were taken
 }
 
-// keepQP makes a queue pair for a later channel of a closed one, if there is room.
+// keepQP makes a channel for a later peer with the queue pair of one that has ended, if there is room.
 func (c *Context) keepQP(old *verbs.QP) {
 	if old == nil || len(c.qps.waiting) >= c.cfg.QPCache || c.open() != nil {
 		return
 	}
 	options := c.cfg.queuePair(c.cq)
-	options.Reuse, options.Type = old, old.Type()     // a NIC has no MP
-	if q, err := c.pd.CreateQP(options); err == nil { // else the channel makes its own, and is told what is wrong
-		c.qps.waiting = append(c.qps.waiting, q)
+	options.Reuse, options.Type = old, old.Type() // a NIC has no MP
+	q, err := c.pd.CreateQP(options)
+	if err != nil {
+		return // the channel makes its own, and is told what is wrong
 	}
+	ch := c.newChannel()
+	if q.Prepare() != nil || ch.adopt(q) != nil {
+		q.Close()
+		return
+	}
+	c.qps.waiting = append(c.qps.waiting, ch)
 }
 
-// take returns the queue pair that was used last, whose memory is the most likely to be in the processor's
+// take returns the channel whose queue pair was used last, whose memory is the most likely to be in the processor's
 // cache, or nil.
-func (c *qpCache) take() *verbs.QP {
+func (c *qpCache) take() *Channel {
 	last := len(c.waiting) - 1
 	if last < 0 {
 		return nil
 	}
-	q := c.waiting[last]
+	ch := c.waiting[last]
 	c.waiting[last] = nil
 	c.waiting = c.waiting[:last]
 	c.reused++
-	return q
+	return ch
 }
 
 // shrink closes those beyond a limit.
 func (c *qpCache) shrink(limit int) {
 	for len(c.waiting) > max(limit, 0) {
 		last := len(c.waiting) - 1
-		c.waiting[last].Close()
+		c.waiting[last].qp.Close()
 		c.waiting[last] = nil
 		c.waiting = c.waiting[:last]
 	}

@@ -160,8 +160,8 @@ func TestQPCacheAndFailedDials(t *testing.T) {
 			t.Error("nonsense is dialed")
 		}
 	}
-	if n := queuePairs(d.context); n != 0 {
-		t.Errorf("%d queue pairs", n)
+	if n := queuePairs(d.context); n != 1 || d.context.Stats().CachedQPs != 1 {
+		t.Errorf("%d queue pairs, want the one that waits", n)
 	}
 	endBoth(d.connect(t))
 }

@@ -46,7 +46,9 @@ func (c *Context) update(change func(*Config) error) (moves []<-chan error, err 
 	if next.Keepalive != c.cfg.Keepalive {
 		c.setKeepalive(next.Keepalive)
 	}
-	c.swap(&next)
+	if c.swap(&next); next.MaxMessage != c.cfg.MaxMessage {
+		c.qps.shrink(0) // they have the old one
+	}
 	moves = c.carryBy(next.Mock)
 	c.cfg = next
 	c.qps.shrink(next.QPCache)

@@ -62,7 +62,7 @@ func TestCompletionAtTheEndOfATurn(t *testing.T) {
 // A context can be closed while a channel is being connected.
 func TestCloseWhileConnecting(t *testing.T) {
 	c := open(t, Config{})
-	ch, err := c.add()
+	ch, _, err := c.add()
 	if err != nil {
 		t.Fatal(err)
 	}

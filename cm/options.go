@@ -42,8 +42,8 @@ type Options struct {
 	// QP are the options of the queue pair. Type MP asks for several paths and
 	// takes one (RC) where the peer, or the device, does not have MP or does not want it.
 	QP verbs.QPOptions
-	// Ready, if set, is a queue pair in RESET that was created with such options, and takes
-	// the place of a new one in Dial and Request.Accept, which close it if they fail.
+	// Ready, if set, is a queue pair in RESET that was created with such options, or in INIT after what Prepare does. It
+	// takes the place of a new one in Dial and where a request is granted, which close it if they fail.
 	Ready *verbs.QP
 	// NoTicket has Dial prove its address anew, though an earlier connection to the peer has
 	// left a ticket which spares the round trip.
@@ -51,7 +51,8 @@ type Options struct {
 	// PrivateData goes to the peer's program with the request or its answer.
 	PrivateData []byte
 	// Prepare, if set, is called with the queue pair in state INIT: the place to
-	// post receives, because the peer may send as soon as it is connected.
+	// post receives, because the peer may send as soon as it is connected. A queue pair that was ready in INIT needs it
+	// only where the two ends come to another type: what was posted has then been flushed.
 	Prepare func(*verbs.QP) error
 }
 

@@ -113,7 +113,7 @@ func (p *remoteEnd) connect(q *verbs.QP, o *Options, limits *verbs.Limits) error
 	if err := q.SetFirstPSN(p.psn); err != nil {
 		return err
 	}
-	if o.Prepare != nil {
+	if o.Prepare != nil && q.State() == verbs.Reset {
 		if err := q.Prepare(); err != nil {
 			return err
 		}

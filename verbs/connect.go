@@ -131,14 +131,14 @@ func (q *QP) attrFor(remote *ConnParams, route *Route) QPAttr {
 }
 
 // SetConn replaces the wishes for the connection that the queue pair was created with. It needs
-// RESET.
+// RESET or INIT.
 func (q *QP) SetConn(o ConnOptions) error {
 	if err := q.lock(); err != nil {
 		return err
 	}
 	defer q.loop.Unlock()
-	if s := q.transport.State(); s != transport.Reset || q.kind == UD {
-		return fmt.Errorf("%w: %v %v; SetConn needs a connection in RESET", ErrState, q.kind, s)
+	if s := q.transport.State(); s != transport.Reset && s != transport.Init || q.kind == UD {
+		return fmt.Errorf("%w: %v %v; SetConn needs a connection in RESET or INIT", ErrState, q.kind, s)
 	}
 	ownAck := o.AckTimeout != 0
 	o = o.withDefaults(&q.device.info, q.kind)

@@ -109,6 +109,13 @@ func (q *QP) closeLocked() {
 	q.closed, q.onFailure = true, nil
 	q.releaseLocked(math.MaxInt) // all loops are locked
 	q.failLocked()
+	q.deliverLocked()
+	q.loop.Detach(q.transport)
+	delete(q.device.qps, q.number)
+}
+
+// deliverLocked hands out the completions and events of a queue pair that has ended.
+func (q *QP) deliverLocked() {
 	sink := (*qpSink)(q)
 	var c Completion
 	for q.transport.PollCompletion(&c) {
@@ -118,8 +125,6 @@ func (q *QP) closeLocked() {
 	for q.transport.PollEvent(&e) {
 		sink.Event(&e)
 	}
-	q.loop.Detach(q.transport)
-	delete(q.device.qps, q.number)
 }
 
 // failLocked moves the queue pair to the error state, which flushes its work

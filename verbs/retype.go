@@ -7,9 +7,11 @@ import (
 )
 
 // Retype makes an RC queue pair of an MP one, or the reverse, while it is in
-// RESET. It keeps its number, the packet number of its first packet, its queues
+// RESET or INIT: then it is in RESET, and the receives that were posted have been
+// flushed. It keeps its number, the packet number of its first packet, its queues
 // and its options, as far as the new type has a use for them; so a connection
 // manager can name a queue pair to a peer before it knows which types the peer has.
+// One that has the type already stays as it is.
 func (q *QP) Retype(kind QPType) error {
 	if err := q.lock(); err != nil {
 		return err
@@ -18,8 +20,8 @@ func (q *QP) Retype(kind QPType) error {
 	if kind == UD || q.kind == UD {
 		return fmt.Errorf("%w: datagrams and connections are not made of each other", ErrParams)
 	}
-	if s := q.transport.State(); s != Reset {
-		return fmt.Errorf("%w: %v; Retype needs RESET", ErrState, s)
+	if s := q.transport.State(); s != Reset && s != Init {
+		return fmt.Errorf("%w: %v; Retype needs RESET or INIT", ErrState, s)
 	}
 	if kind == q.kind {
 		return nil
@@ -41,6 +43,8 @@ func (q *QP) Retype(kind QPType) error {
 	if err != nil {
 		return err
 	}
+	q.failLocked() // which flushes receives
+	q.deliverLocked()
 	old := q.transport
 	q.loop.Detach(old)
 	if err := q.attach(t); err != nil {
