@@ -372,10 +372,14 @@ func (ch *Channel) countFlushed(o *outgoing) {
 // what was sent, but not longer than Config.Linger. Closing twice is allowed.
 func (ch *Channel) Close() error {
 	ch.closing.Store(true)
-	ch.context.exclusive(func() { ch.publishState(stateClosing) })
+	var linger time.Duration
+	ch.context.exclusive(func() {
+		ch.publishState(stateClosing)
+		linger = ch.context.cfg.Linger
+	})
 	var err error
 	runtime := ch.context.runtime
-	if linger := ch.context.Config().Linger; ch.Err() == nil && linger > 0 {
+	if ch.Err() == nil && linger > 0 {
 		ctx, cancel := runtime.WithTimeout(context.Background(), linger)
 		err = ch.Flush(ctx)
 		cancel()

@@ -133,8 +133,8 @@ func (ch *Channel) beginPublishing() {
 	r := (*channelRecord)(record)
 	now := c.now()
 	r.Opened, r.State = p.epoch+int64(now), stateOpen
-	copy(r.Local[:], ch.conn.LocalAddr().String())
-	copy(r.Peer[:], ch.conn.RemoteAddr().String())
+	ch.conn.LocalAddr().AppendTo(r.Local[:0])
+	ch.conn.RemoteAddr().AppendTo(r.Peer[:0])
 	ch.record = r
 	ch.publishCarrier()
 	ch.publish(now)

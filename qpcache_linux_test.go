@@ -138,13 +138,57 @@ func TestQPCacheFollowsConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := d.connect(t)
-	defer endBoth(a, b)
 	if s := d.context.Stats(); s.ReusedQPs != 1 {
 		t.Errorf("%+v", s)
 	}
 	want := verbs.AckTimeoutOf(12) // 16.8 ms, the next above an eighth of it
 	if got := a.qp.Query().Options.Conn.AckTimeout; got > want {
 		t.Errorf("ACK timeout %v, want %v", got, want)
+	}
+	endBoth(a, b)
+	for _, setting := range [][2]string{{"max_message", "1000000"}, {"policy", "spray"}} {
+		endBoth(d.connect(t))
+		if err := d.context.Set(setting[0], setting[1]); err != nil {
+			t.Fatal(err)
+		}
+		if s := d.context.Stats(); s.CachedQPs != 0 {
+			t.Errorf("%s: %d have the old one", setting[0], s.CachedQPs)
+		}
+	}
+}
+
+// A queue pair that waits takes the type that a peer wants, at either end, and the receives that it had are free.
+func TestQPCacheOfAnotherType(t *testing.T) {
+	cfg := Config{Linger: -1, Mock: MockOff}
+	multi := open(t, cfg)
+	cfg.SinglePath = true
+	single := open(t, cfg)
+	for _, ends := range [][2]*Context{{multi, single}, {single, multi}} {
+		l := listen(t, ends[1])
+		own := listen(t, ends[0])
+		for round := range 3 {
+			for _, to := range []*Listener{l, own} { // the second makes it what it was
+				a, err := ends[0].Dial(soon(t), to.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := to.Accept(soon(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				exchange(t, a, b, 100+round)
+				endBoth(a, b)
+			}
+		}
+	}
+	for _, c := range []*Context{multi, single} {
+		s := c.Stats()
+		if s.ReusedQPs < 10 || queuePairs(c) != s.CachedQPs {
+			t.Errorf("%d reused, %d wait, %d queue pairs", s.ReusedQPs, s.CachedQPs, queuePairs(c))
+		}
+		if n := heldBlocks(c); n != 0 {
+			t.Errorf("%d blocks of memory are in use", n)
+		}
 	}
 }
 

@@ -2,10 +2,12 @@ package cm
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/braid-rdma/braid/cm/mad"
 	"github.com/braid-rdma/braid/internal/loopnet"
@@ -162,4 +164,62 @@ func TestAttendingIsTold(t *testing.T) {
 	must(t, err)
 	must(t, (<-accepted).err)
 	must(t, c.Close())
+}
+
+// TestGrantIsSettled: who granted a request and does not wait is told once how the handshake has ended.
+func TestGrantIsSettled(t *testing.T) {
+	errOurs := errors.New("ours")
+	for name, test := range map[string]struct {
+		dial, grant func(*Options)
+		then        func(*Listener, *Request)
+		want        error
+	}{
+		"ready":                   {},
+		"the grant fails":         {grant: func(o *Options) { o.Prepare = func(*verbs.QP) error { return errOurs } }, want: errOurs},
+		"the peer gives up":       {dial: func(o *Options) { o.Prepare = func(*verbs.QP) error { return errOurs } }, want: ErrRejected},
+		"the listener is closed":  {then: func(l *Listener, _ *Request) { l.Close() }, want: ErrClosed},
+		"the manager is closed":   {then: func(l *Listener, _ *Request) { l.manager.closeAll(ErrClosed) }, want: ErrClosed},
+		"the queue pair fails":    {then: func(_ *Listener, r *Request) { r.conn.qpFailed(errOurs) }, want: errOurs},
+		"it was refused before":   {grant: nil, then: nil, want: ErrAnswered},
+		"fails, then is closed":   {then: func(l *Listener, r *Request) { r.conn.qpFailed(errOurs); l.Close() }, want: errOurs},
+		"closed, and fails later": {then: func(l *Listener, r *Request) { l.Close(); r.conn.qpFailed(errOurs) }, want: ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, _ *loopnet.Network, a, b *side) {
+				l, err := b.m.ListenProven(0)
+				must(t, err)
+				var told []error
+				l.Handle(func(r *Request) {
+					o := b.options(verbs.MP, "")
+					if test.grant != nil {
+						test.grant(&o)
+					}
+					if test.want == ErrAnswered {
+						must(t, r.Reject(nil))
+					}
+					r.Grant(&o, func(_ *Conn, err error) { told = append(told, err) })
+					if test.then != nil {
+						test.then(l, r)
+					}
+				})
+				o := a.options(verbs.MP, "")
+				if test.dial != nil {
+					test.dial(&o)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err = a.m.Dial(ctx, l.Addr().String(), o)
+				synctest.Wait()
+				if len(told) != 1 || !errors.Is(told[0], test.want) {
+					t.Errorf("told %v, want %v", told, test.want)
+				}
+				if test.want == nil && err != nil { // else the reply may have been faster
+					t.Errorf("dialled: %v", err)
+				}
+				if test.want != nil && name != "the manager is closed" {
+					b.leaves()
+				}
+			})
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/braid-rdma/braid/internal/loopnet"
+	"github.com/braid-rdma/braid/transport"
 	"github.com/braid-rdma/braid/verbs"
 )
 
@@ -79,6 +80,36 @@ func TestRetype(t *testing.T) {
 		}
 		if err := a.qp.Retype(verbs.RC); !errors.Is(err, verbs.ErrParams) {
 			t.Errorf("of datagrams: %v", err)
+		}
+	}
+}
+
+// TestRetypeInInit: receives that were posted are flushed when the type changes, and stay where it does not.
+func TestRetypeInInit(t *testing.T) {
+	e := newManagementEnd(t, loopnet.New(loopnet.Options{}))
+	mr, err := e.pd.AllocMemory(64, verbs.LocalWrite)
+	must(t, err)
+	q, err := e.pd.CreateQP(verbs.QPOptions{Type: verbs.MP, SendCQ: e.cq, RecvDepth: 2})
+	must(t, err)
+	for _, kind := range []verbs.QPType{verbs.RC, verbs.MP} {
+		must(t, q.Prepare())
+		for id := range uint64(2) {
+			must(t, q.PostRecv(&verbs.RecvWR{ID: id, SGEs: []verbs.SGE{mr.SGE(0, 64)}}))
+		}
+		must(t, q.SetConn(verbs.ConnOptions{}))
+		must(t, q.Retype(q.Type()))
+		if s := q.State(); s != verbs.Init {
+			t.Errorf("the same type: %v", s)
+		}
+		must(t, q.Retype(kind))
+		if s := q.State(); s != verbs.Reset || q.Type() != kind {
+			t.Errorf("%v, %v", s, q.Type())
+		}
+		var done [3]verbs.Completion
+		n, err := e.cq.Poll(done[:])
+		must(t, err)
+		if n != 2 || done[0].WRID != 0 || done[1].WRID != 1 || done[0].Status != transport.WRFlushErr || done[1].Status != transport.WRFlushErr {
+			t.Errorf("flushed: %+v", done[:n])
 		}
 	}
 }

@@ -26,9 +26,13 @@ type Machine struct {
 	known     knownAddrs                       // that answered a probe
 	strangers strangers
 	timers    deadlines
-	outbox    fifo[datagram]
-	events    fifo[Event]
-	counters  Counters
+	// parted are in time wait, the first to end first, since all have the same time. They are as many as end in a second, and in the heap
+	// whatever the others wait for would have to pass them.
+	parted fifo[*conn]
+
+	outbox   fifo[datagram]
+	events   fifo[Event]
+	counters Counters
 }
 
 // listener takes the requests for a service. The backlog is that of proven

@@ -44,6 +44,13 @@ const noPlace = -1
 // to be repeated, and when its state ends.
 func (m *Machine) schedule(c *conn) {
 	c.deadline = min(c.repeatAt, c.endAt)
+	if c.state == timeWait && c.deadline != Never {
+		if c.place != noPlace {
+			heap.Remove(&m.timers, c.place)
+		}
+		m.parted.push(c)
+		return
+	}
 	switch {
 	case c.deadline == Never && c.place != noPlace:
 		heap.Remove(&m.timers, c.place)
@@ -57,15 +64,23 @@ func (m *Machine) schedule(c *conn) {
 
 // Timeout is when HandleTimeout wants to be called.
 func (m *Machine) Timeout() Time {
-	if len(m.timers) == 0 {
-		return Never
+	next := Never
+	if len(m.timers) > 0 {
+		next = m.timers[0].deadline
 	}
-	return m.timers[0].deadline
+	if c, ok := m.parted.first(); ok {
+		next = min(next, c.endAt)
+	}
+	return next
 }
 
 // HandleTimeout does what is due.
 func (m *Machine) HandleTimeout(now Time) {
-	for m.Timeout() <= now {
+	for c, ok := m.parted.first(); ok && c.endAt <= now; c, ok = m.parted.first() {
+		m.parted.pop()
+		m.expire(now, c)
+	}
+	for len(m.timers) > 0 && m.timers[0].deadline <= now {
 		c := m.timers[0]
 		if c.endAt <= now {
 			m.expire(now, c)
