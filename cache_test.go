@@ -122,6 +122,24 @@ func TestMemoryShrinksByItself(t *testing.T) {
 			t.Fatalf("without a channel: %+v", c.Stats())
 		}
 	}
+	if s := c.Stats(); s.CachedQPs != 1 {
+		t.Errorf("the queue pair does not wait: %+v", s)
+	}
+	b.Close()
+	for range 2 { // without receives, and with them
+		if a, err = c.Dial(soon(t), l.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		if b, err = l.Accept(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		releaseAll(receiveHeld(t, a, b, 1, 10))
+		a.Close()
+		b.Close()
+	}
+	if s := c.Stats(); s.ReusedQPs != 2 {
+		t.Errorf("%d were used again", s.ReusedQPs)
+	}
 }
 
 // What is not used is not kept beyond Config.Memory.

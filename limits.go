@@ -17,7 +17,7 @@ const (
 	maxCalls        = 1024
 	readsPerChannel = 16 // as many as a queue pair may have
 	signalEvery     = 16 // sends between two completions
-	// defaultQPCache takes 3 MiB at most. A context that has more channels come and go at a time
+	// defaultQPCache takes 5 MiB at most. A context that has more channels come and go at a time
 	// makes queue pairs anew.
 	defaultQPCache = 64
 	// minKeepalive keeps an idle channel from doing nothing but ask.

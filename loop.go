@@ -438,6 +438,7 @@ func (*expiry) perform(c *Context) {
 	c.timerAt, c.deadlines.changed = never, true
 	now := c.at
 	if c.memory.due() <= now {
+		c.restQPs()
 		c.memory.shrink(false)
 	}
 	for {
