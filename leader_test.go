@@ -56,8 +56,8 @@ func TestPutOffIsDone(t *testing.T) {
 		if !c.attendance.enlist() {
 			t.Fatal("somebody leads")
 		}
-		job := &function{f: func() {}, done: make(chan struct{})}
-		job.task.job = job
+		job := functions.New().(*function)
+		job.f = func() {}
 		c.inbox.push(&job.task)
 		if err := c.lead(t.Context(), satisfied{}, false); err != nil {
 			t.Fatal(err)
