@@ -189,6 +189,7 @@ func TestGrantIsSettled(t *testing.T) {
 				l, err := b.m.ListenProven(0)
 				must(t, err)
 				var told []error
+				first := make(chan struct{})
 				l.Handle(func(r *Request) {
 					o := b.options(verbs.MP, "")
 					if test.grant != nil {
@@ -197,7 +198,11 @@ func TestGrantIsSettled(t *testing.T) {
 					if test.want == ErrAnswered {
 						must(t, r.Reject(nil))
 					}
-					r.Grant(&o, func(_ *Conn, err error) { told = append(told, err) })
+					r.Grant(&o, func(_ *Conn, err error) {
+						if told = append(told, err); len(told) == 1 {
+							close(first)
+						}
+					})
 					if test.then != nil {
 						test.then(l, r)
 					}
@@ -205,6 +210,8 @@ func TestGrantIsSettled(t *testing.T) {
 				o := a.options(verbs.MP, "")
 				if test.dial != nil {
 					test.dial(&o)
+				} else if test.then != nil { // the peer is not ready before
+					o.Prepare = func(*verbs.QP) error { <-first; return nil }
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
