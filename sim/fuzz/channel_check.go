@@ -87,6 +87,9 @@ func (n *node) checkFreed() {
 			e.fail("deregister: %v", err)
 		}
 	}
+	if err := n.context.Set("qp_cache", "-1"); err != nil { // whose queue pairs have receives
+		n.w.fail("host %d: %v", n.host, err)
+	}
 	s := n.context.Stats()
 	if s.Channels != 0 || s.Listeners != 0 || s.PendingBytes != 0 || s.BufferBytes != s.UnusedBytes || s.FrameBytes != s.UnusedFrameBytes {
 		n.w.fail("host %d: all channels have ended, and the context has %+v", n.host, s)
