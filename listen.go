@@ -103,15 +103,43 @@ func (l *Listener) offer(ch *Channel) {
 		ch.serveBy(l.services[0])
 		return
 	}
-	select {
-	case l.accepted <- ch:
-		l.context.attendance.waited.Store(true)
-	default:
+	if !l.enqueue(ch) {
 		ch.fail(fmt.Errorf("%w: nobody accepts", ErrLimit))
 		l.context.runtime.Go(func() { ch.Close() }) // frees what has come by it
 	}
 	if l.closed.Load() {
 		l.refuseAll() // Close may have looked before
+	}
+}
+
+// enqueue puts a channel into the queue. There is room for all that live, once those are out that have ended there.
+func (l *Listener) enqueue(ch *Channel) bool {
+	if len(l.accepted) == cap(l.accepted) {
+		l.dropEnded()
+	}
+	select {
+	case l.accepted <- ch:
+		l.context.attendance.waited.Store(true)
+		return true
+	default:
+		return false
+	}
+}
+
+// dropEnded takes the channels out of the queue that have ended there. They have left their places among the channels to
+// others, which may live, and whose peers were told that they are connected.
+func (l *Listener) dropEnded() {
+	for range len(l.accepted) {
+		select {
+		case ch := <-l.accepted:
+			if ch.Err() == nil {
+				l.accepted <- ch // there is room: only the owner adds
+			} else {
+				l.context.runtime.Go(func() { ch.Close() }) // frees what has come by it
+			}
+		default:
+			return
+		}
 	}
 }
 
