@@ -29,6 +29,7 @@ type Channel struct {
 	gone      chan struct{} // closed when all that the channel had is free
 
 	dialled  bool      // by this side
+	asked    *Config   // what its connection is made by, until it is established
 	token    token     // what the peer must know to open a TCP connection
 	fallback *fallback // nil: there is no TCP to move to
 

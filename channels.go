@@ -55,6 +55,8 @@ func (c *Context) add() (ch *Channel, options cm.Options, err error) {
 			ch.number = uint32(len(c.channels))
 			c.channels = append(c.channels, ch)
 		}
+		asked := c.cfg
+		ch.asked = &asked
 		options = ch.options()
 	})
 	return ch, options, err

@@ -93,7 +93,7 @@ func (c *Context) Dial(ctx context.Context, address string) (*Channel, error) {
 
 // options are those of the connection. Only the owner calls it.
 func (ch *Channel) options() cm.Options {
-	cfg := &ch.context.cfg
+	cfg := ch.asked
 	// The receives for the first window are posted before the peer can know of it.
 	h := hello{small: cfg.SmallMessage, maxMessage: cfg.MaxMessage, window: minWindow}
 	if s := ch.context.streams; s != nil {
@@ -132,15 +132,15 @@ func (ch *Channel) prepare(qp *verbs.QP) (err error) {
 			ch.context.handleAll()
 			ch.broken = false
 		}
-		err = ch.adopt(qp)
+		err = ch.adopt(qp, ch.asked) // the peer was told of it
 	})
 	return err
 }
 
 // adopt posts the receives that the peer may need at once.
-func (ch *Channel) adopt(qp *verbs.QP) error {
+func (ch *Channel) adopt(qp *verbs.QP, by *Config) error {
 	ch.qp = qp
-	cfg := ch.context.cfg.session()
+	cfg := by.session()
 	cfg.Epoch = ch.context.tracer.epoch
 	ch.session = session.New(cfg)
 	if err := ch.postReceives(); err != nil {
@@ -168,6 +168,8 @@ func (ch *Channel) establish(conn *cm.Conn, l *Listener) error {
 			ch.context.background.Go(ch.disconnect)
 			return
 		}
+		ch.follow(ch.asked, &ch.context.cfg) // what Update has changed meanwhile
+		ch.asked = nil
 		ch.prepareFallback()
 		ch.logOpen()
 		ch.context.touch(ch) // messages may have come already

@@ -25,7 +25,7 @@ func (c *Context) keepQP(old *verbs.QP) {
 	if ch == nil {
 		return
 	}
-	if ch.qp.Prepare() != nil || ch.adopt(ch.qp) != nil {
+	if ch.qp.Prepare() != nil || ch.adopt(ch.qp, &c.cfg) != nil {
 		ch.qp.Close()
 		return
 	}

@@ -3,7 +3,6 @@ package braid
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/braid-rdma/braid/verbs"
 )
@@ -43,11 +42,13 @@ func (c *Context) update(change func(*Config) error) (moves []<-chan error, err 
 	if err != nil {
 		return nil, err
 	}
-	if next.Keepalive != c.cfg.Keepalive {
-		c.setKeepalive(next.Keepalive)
+	if next.Policy != c.cfg.Policy || next.Control != c.cfg.Control || next.MaxMessage != c.cfg.MaxMessage {
+		c.qps.shrink(0) // those that wait for later channels have the old ones
 	}
-	if c.swap(&next); next.MaxMessage != c.cfg.MaxMessage {
-		c.qps.shrink(0) // they have the old one
+	for _, ch := range c.channels {
+		if ch != nil && ch.qp != nil {
+			ch.follow(&c.cfg, &next)
+		}
 	}
 	moves = c.carryBy(next.Mock)
 	c.cfg = next
@@ -115,34 +116,18 @@ func (c *Context) checkFixed(next Config) error {
 	return nil
 }
 
-func (c *Context) setKeepalive(silence time.Duration) {
-	for _, ch := range c.channels {
-		if ch != nil && ch.qp != nil {
-			_ = ch.qp.SetKeepalive(max(silence, verbs.None)) // one that has failed needs none
-		}
-	}
-}
-
-// swap gives the channels another path policy or congestion control while their messages move. Queue pairs that wait for
-// later channels have the old ones, and are dropped.
-func (c *Context) swap(next *Config) {
-	newPolicy, newControl := next.Policy != c.cfg.Policy, next.Control != c.cfg.Control
-	if !newPolicy && !newControl {
-		return
+// follow changes of the channel's queue pair what a change of the configuration does at once, while its messages move. One that has failed
+// needs none of it, and one that has one path no policy. One that is not connected yet follows when it is established.
+func (ch *Channel) follow(was, is *Config) {
+	if is.Keepalive != was.Keepalive {
+		_ = ch.qp.SetKeepalive(max(is.Keepalive, verbs.None))
 	}
 	var o verbs.MPOptions
-	_ = o.Choose(next.Policy, next.Control) // which was checked
-	c.qps.shrink(0)
-	for _, ch := range c.channels {
-		if ch == nil || ch.qp == nil {
-			continue
-		}
-		// One that has failed, or has one path, needs none.
-		if newPolicy {
-			_ = ch.qp.SetPolicy(o.Policy)
-		}
-		if newControl {
-			_ = ch.qp.SetCongestionControl(o.Control)
-		}
+	_ = o.Choose(is.Policy, is.Control) // which was checked
+	if is.Policy != was.Policy {
+		_ = ch.qp.SetPolicy(o.Policy)
+	}
+	if is.Control != was.Control {
+		_ = ch.qp.SetCongestionControl(o.Control)
 	}
 }
