@@ -34,7 +34,7 @@ type Source struct {
 //
 //	bytes   field
 //	0       kind
-//	1       flags: 1 large, 2 traced
+//	1       flags: 1 large, 2 traced, 4 its trace has a span
 //	2-3     length of the header, so that a later version may have more
 //	4-7     call
 //
@@ -57,10 +57,11 @@ type header struct {
 const (
 	flagLarge   = 1
 	flagTraced  = 2
+	flagSpan    = 4
 	shortHeader = 8
 	longHeader  = 24
 	// MaxHeader is the most that a frame has before its payload.
-	MaxHeader = longHeader + requestTrace
+	MaxHeader = longHeader + requestTrace + spanTrace
 )
 
 // header is that of a message to send.
@@ -75,7 +76,7 @@ func (h header) size() int {
 		n = longHeader
 	}
 	if h.trace != nil {
-		n += traceLength(h.kind)
+		n += traceLength(h.kind, h.trace.spanned(h.kind))
 	}
 	return n
 }
@@ -88,6 +89,9 @@ func (h header) append(b []byte) []byte {
 	}
 	if h.trace != nil {
 		flags |= flagTraced
+		if h.trace.spanned(h.kind) {
+			flags |= flagSpan
+		}
 	}
 	b = append(b, byte(h.kind), flags)
 	b = binary.BigEndian.AppendUint16(b, uint16(h.size()))
@@ -114,9 +118,9 @@ func (h *header) parse(b []byte, told *Trace) (rest []byte, err error) {
 	if h.large {
 		least = longHeader
 	}
-	traced, fixed := b[1]&flagTraced != 0, least
+	traced, spanned, fixed := b[1]&flagTraced != 0, b[1]&flagSpan != 0, least
 	if traced {
-		least += traceLength(h.kind)
+		least += traceLength(h.kind, spanned)
 	}
 	if length < least || length > len(b) {
 		return nil, fmt.Errorf("%w: a header of %d bytes in a frame of %d", ErrPeer, length, len(b))
@@ -126,7 +130,7 @@ func (h *header) parse(b []byte, told *Trace) (rest []byte, err error) {
 	}
 	if traced {
 		h.trace = told
-		h.trace.parse(b[fixed:], h.kind)
+		h.trace.parse(b[fixed:], h.kind, spanned)
 	}
 	if h.large {
 		h.source = Source{Addr: binary.BigEndian.Uint64(b[8:]), RKey: wire.RKey(binary.BigEndian.Uint32(b[16:]))}

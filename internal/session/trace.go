@@ -15,6 +15,9 @@ import (
 //	0-7     when the frame was posted
 //	8-15    the receiver's clock minus the sender's, as the sender estimates it
 //	16-23   how far that may be wrong; negative: there is no estimate
+//
+// and, where it belongs to a span,
+//
 //	24-39   trace
 //	40-47   span that the message belongs to (both as in a W3C traceparent)
 //	48      flags of the traceparent
@@ -45,23 +48,33 @@ type Span struct {
 }
 
 const (
-	requestTrace  = 56
+	requestTrace  = 24
+	spanTrace     = 32 // more
 	responseTrace = 40
 )
 
 // traceLength is that of the extension of a kind of message.
-func traceLength(k Kind) int {
-	if k.IsResponse() {
+func traceLength(k Kind, spanned bool) int {
+	switch {
+	case k.IsResponse():
 		return responseTrace
+	case spanned:
+		return requestTrace + spanTrace
 	}
 	return requestTrace
 }
+
+// spanned says whether the extension of a kind of message has a span, which most have not.
+func (t *Trace) spanned(k Kind) bool { return !k.IsResponse() && t.Span != Span{} }
 
 func (t *Trace) append(b []byte, k Kind) []byte {
 	if k.IsResponse() {
 		return appendTimes(b, t.Posted, t.Arrived, t.Complete, t.Started, t.Ended)
 	}
 	b = appendTimes(b, t.Posted, t.Offset, t.Bound)
+	if !t.spanned(k) {
+		return b
+	}
 	b = append(b, t.Span.TraceID[:]...)
 	b = append(b, t.Span.SpanID[:]...)
 	return append(b, t.Span.Flags, 0, 0, 0, 0, 0, 0, 0)
@@ -75,15 +88,16 @@ func appendTimes(b []byte, times ...time.Duration) []byte {
 }
 
 // parse reads an extension, of which traceLength bytes are there.
-func (t *Trace) parse(b []byte, k Kind) {
+func (t *Trace) parse(b []byte, k Kind, spanned bool) {
 	at := func(i int) time.Duration { return time.Duration(binary.BigEndian.Uint64(b[i:])) }
 	if k.IsResponse() {
 		*t = Trace{Posted: at(0), Arrived: at(8), Complete: at(16), Started: at(24), Ended: at(32)}
 		return
 	}
-	*t = Trace{Posted: at(0), Offset: at(8), Bound: at(16), Span: Span{Flags: b[48]}}
-	copy(t.Span.TraceID[:], b[24:])
-	copy(t.Span.SpanID[:], b[40:])
+	*t = Trace{Posted: at(0), Offset: at(8), Bound: at(16)}
+	if spanned {
+		t.Span = Span{TraceID: [16]byte(b[24:]), SpanID: [8]byte(b[40:]), Flags: b[48]}
+	}
 }
 
 // timeLimit keeps sums and differences of times that a peer tells from overflowing: 146 years before

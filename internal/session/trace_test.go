@@ -9,10 +9,12 @@ import (
 
 func TestTraceExtension(t *testing.T) {
 	request := Trace{Posted: 7, Offset: -3, Bound: -1, Span: Span{TraceID: [16]byte{1, 15: 2}, SpanID: [8]byte{3, 7: 4}, Flags: 1}}
+	alone := Trace{Posted: 7, Offset: -3, Bound: 5} // it belongs to no span, which costs no bytes
 	response := Trace{Posted: 9, Arrived: 1, Complete: 2, Started: 3, Ended: math.MaxInt64}
 	for _, h := range []header{
 		{kind: Oneway, trace: &request},
 		{kind: Request, call: 5, trace: &request},
+		{kind: Request, call: 5, trace: &alone},
 		{kind: Request, call: 5, large: true, source: Source{Addr: 1 << 40, RKey: 7}, length: 1 << 20, trace: &request},
 		{kind: Response, call: 5, trace: &response},
 		{kind: Failure, call: 5, large: true, length: 8000, trace: &response},
@@ -22,7 +24,8 @@ func TestTraceExtension(t *testing.T) {
 			t.Errorf("kind %d: a header of %d bytes, MaxHeader is %d", h.kind, len(b), MaxHeader)
 		}
 		var got header
-		rest, err := got.parse(append(b, "payload"...), new(Trace))
+		earlier := request // the memory that the extension is read into
+		rest, err := got.parse(append(b, "payload"...), &earlier)
 		if err != nil || string(rest) != "payload" {
 			t.Fatalf("kind %d: %q, %v", h.kind, rest, err)
 		}
@@ -42,6 +45,15 @@ func TestTraceExtension(t *testing.T) {
 		b[3] -= 8
 		if _, err := got.parse(b, new(Trace)); !errors.Is(err, ErrPeer) {
 			t.Errorf("kind %d: an extension that is too short: %v", h.kind, err)
+		}
+	}
+}
+
+func TestTraceWithoutSpanIsShort(t *testing.T) {
+	for kind, want := range map[Kind]int{Oneway: 24, Request: 24, Response: 40} {
+		with, without := header{kind: kind, trace: &Trace{}}, header{kind: kind}
+		if n := with.size() - without.size(); n != want {
+			t.Errorf("kind %d: %d bytes, want %d", kind, n, want)
 		}
 	}
 }
