@@ -195,7 +195,7 @@ func TestGrantIsSettled(t *testing.T) {
 					if test.grant != nil {
 						test.grant(&o)
 					}
-					if test.want == ErrAnswered {
+					if errors.Is(test.want, ErrAnswered) {
 						must(t, r.Reject(nil))
 					}
 					r.Grant(&o, func(_ *Conn, err error) {
