@@ -29,6 +29,12 @@ func runOnce(t *testing.T, qp verbs.QPOptions, seed uint64, workers int) outcome
 	impair(t, n, 0, "leaf3-spine0", Both, Impairment{Loss: 0.2, Jitter: Microsecond, Pauses: true})
 	flows := append(permutation(t, n, 200_000), incast(8, 60_000)...)
 	traffic := carry(t, n, qp, flows...)
+	return finished(t, n, traffic)
+}
+
+// finished runs the network to the end and returns everything.
+func finished(t *testing.T, n *Network, traffic *Traffic) outcome {
+	t.Helper()
 	finish(t, n, traffic)
 	o := outcome{links: n.Links(), hops: n.Hops()}
 	for i := range traffic.Flows() {

@@ -22,12 +22,7 @@ func dividedRun(t *testing.T, workers int, before func(n *Network, slice int)) o
 		before(n, slice)
 		n.Run(Time(slice+1) * 3_333_333)
 	}
-	finish(t, n, traffic)
-	o := outcome{links: n.Links(), hops: n.Hops()}
-	for i := range traffic.Flows() {
-		o.flows = append(o.flows, traffic.Result(i))
-	}
-	return o
+	return finished(t, n, traffic)
 }
 
 // TestDivisionDoesNotMatter compares a large network in one piece with one that is
@@ -57,17 +52,13 @@ func TestDivisionDoesNotMatter(t *testing.T) {
 
 // TestOneTone runs a network in which switches of one tier are neighbours.
 func TestOneTone(t *testing.T) {
-	run := func(workers int) (o outcome) {
+	run := func(workers int) outcome {
 		n := newNetwork(t, topology.DataPartition2(), Config{Seed: 5, Workers: workers})
 		traffic := carry(t, n, paper, permutation(t, n, 300_000)...)
-		finish(t, n, traffic)
+		o := finished(t, n, traffic)
 		if workers > 1 && n.tones != 1 {
 			t.Errorf("%d tones", n.tones)
 		}
-		for i := range traffic.Flows() {
-			o.flows = append(o.flows, traffic.Result(i))
-		}
-		o.links, o.hops = n.Links(), n.Hops()
 		return o
 	}
 	if diff := firstDifference(run(2), run(1)); diff != "" {
